@@ -440,6 +440,12 @@ static void debugChild(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG BIO-DRAIN, as in Valkey 9.2. */
+static void debugBioDrain(ctx *c) {
+    engineDrainJobs();
+    replyOk(c);
+}
+
 static void debugPauseCron(ctx *c) {
     ticksSetPaused(switchArg(c));
     replyOk(c);
@@ -553,6 +559,8 @@ static const char *const debug_help[] = {
     "    The optional argument (0 by default) sets the level of detail",
     "CLIENT-EVICTION",
     "    Show low level client eviction pools info (maxmemory-clients).",
+    "BIO-DRAIN",
+    "    Wait for the jobs of background threads.",
     "PAUSE-CRON <0|1>",
     "    Stop periodic cron job processing.",
     "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>",
@@ -700,6 +708,7 @@ void debugCommand(ctx *c) {
         {"slotmigration", 4, 4, debugSlotMigration},
         {"replybuffer", 4, 4, debugReplyBuffer},
         {"pause-cron", 3, 3, debugPauseCron},
+        {"bio-drain", 2, 2, debugBioDrain},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},

@@ -111,6 +111,9 @@ typedef const char *engineModuleWithoutProc(engineModuleAbility what);
 void engineSetModuleWithoutProc(engineModuleWithoutProc *proc);
 const char *engineModuleWithout(engineModuleAbility what);
 
+/* DEBUG BIO-DRAIN, for tests: waits until the jobs of other threads are done, but not for names
+ * that are being resolved. */
+void engineDrainJobs(void);
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
  * only file. */
 void engineSetFlushDelay(int64_t us);

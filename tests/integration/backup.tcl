@@ -237,9 +237,15 @@ start_server $options {
         wait_follow_has $folder
         follow_end $pid
         assert_match {*: intact} [cli_ok --restore $folder --verify]
-        set time_ms [expr {[listed $folder to_ms] - 1000}]
-        regexp {"time_ms": (\d+)} [cli_ok --restore $folder --to-time [expr {$time_ms / 1000.0}] --json $folder/out] -> time_ms
-        assert_state_of $folder/out $time_ms $units
+        # Also at the times of the full copies: writes between the copy and the question for the time belong to them.
+        set times [expr {[listed $folder to_ms] - 1000}]
+        foreach {- from} [regexp -all -inline {"from_ms": (\d+)} [cli_ok --restore $folder --list --json]] {lappend times $from}
+        foreach time_ms $times {
+            set text [expr {$time_ms / 1000}].[format %03d [expr {$time_ms % 1000}]]
+            regexp {"time_ms": (\d+)} [cli_ok --restore $folder --to-time $text --json $folder/out] -> time_ms
+            assert_state_of $folder/out $time_ms $units
+            file delete -force $folder/out
+        }
     }
 
     test {backup: --keep without --follow removes older full copies}  {
@@ -249,6 +255,21 @@ start_server $options {
         assert_equal 2 [llength [glob $folder/full-*]]
         cli_ok --backup $folder --keep 0
         assert_equal 1 [llength [glob $folder/full-*]]
+    }
+
+    test {backup: the copy of a tool that was killed is not used, and removed by the next one} {
+        set folder [backup_folder cut]
+        set pid [follow_start $folder]
+        wait_for_condition 200 50 {[llength [glob -nocomplain $folder/*/full.json]] == 1}
+        set full [file dirname [the_file $folder full.json]]
+        follow_end $pid KILL
+        # As if it had been killed a moment earlier.
+        file rename $full/full.json $full/full.json.tmp
+        assert_match "4 *[file tail $full]: an incomplete full copy*no complete full copy*" [cli --restore $folder --list]
+        assert_match "4 *no complete full copy*" [cli --restore $folder $folder/out]
+        assert_match "*removed an incomplete full copy: [file tail $full]*" [cli_ok --backup $folder]
+        assert_equal 0 [file exists $full]
+        cli_ok --restore $folder $folder/out
     }
 
     test {backup: two of them do not write into one folder} {

@@ -312,8 +312,8 @@ static void save(simNode *n) {
         if (!mapSavesBegin(s, &n->map, sim_now_ms, &flush)) break;
         strClear(&n->writing);
         clusterMapPrint(&n->map, false, &n->writing);
-        n->writing_epochs =
-            (simEpochs){n->map.current_epoch, n->map.myself->epoch, n->map.vote_epoch};
+        n->writing_epochs = (simEpochs){n->map.current_epoch, n->map.myself->epoch,
+                                        n->map.vote_epoch, n->map.voters.stamp};
         n->save_ends_ms = sim_now_ms + saveTakes(n);
     } while (sim_now_ms >= n->save_ends_ms);
 }
@@ -418,7 +418,7 @@ static void startBus(simNode *n) {
 
 static void beginAnew(simNode *n) {
     clusterMapInit(&n->map, simNodeClock(n));
-    n->epochs = n->saved_epochs = (simEpochs){0, 0, 0};
+    n->epochs = n->saved_epochs = (simEpochs){.current = 0};
 }
 
 void simNodeInit(simNode *n, int host) {
@@ -441,7 +441,7 @@ void simNodeStart(simNode *n, simFile file) {
     if (file == SIM_OLD_FILE) {
         strClear(&n->disk);
         strAppendSlice(&n->disk, strSlice(&n->old_disk));
-        n->epochs = n->saved_epochs = (simEpochs){0, 0, 0};
+        n->epochs = n->saved_epochs = (simEpochs){.current = 0};
     }
     if (file == SIM_NO_FILE || !n->disk.len) {
         beginAnew(n);
@@ -461,6 +461,7 @@ static void endSave(simNode *n) {
     if (n->saves.runs && (sim_now_ms + n->host) % 2) writeFile(n);
     if (!mapSavesIsPending(&n->saves)) return;
     n->epochs = n->saved_epochs;
+    voterRulesLost(n, n->saved_epochs.voters);
     node_counts.lost_saves++;
 }
 

@@ -37,9 +37,10 @@ typedef struct simData {
     uint64_t keys_id;          /* of this set: a replica with the same one has the same set */
 } simData;
 
-/* Epochs of a map, which never go back. */
+/* What never goes back in a map: epochs, and the set of voters. */
 typedef struct simEpochs {
     uint64_t current, own, vote;
+    voterStamp voters;
 } simEpochs;
 
 /* Messages that a node has made: `bytes` of them, which begin in its `out`. They leave when the

@@ -369,7 +369,7 @@ static void checkEpochs(simNode *n) {
     if (m->vote_epoch < before->vote) simFail("node %d: the epoch of its vote went back", n->host);
     if (m->myself->epoch > m->current_epoch)
         simFail("node %d: its epoch is greater than the current one", n->host);
-    n->epochs = (simEpochs){m->current_epoch, m->myself->epoch, m->vote_epoch};
+    n->epochs = (simEpochs){m->current_epoch, m->myself->epoch, m->vote_epoch, m->voters.stamp};
 }
 
 void rulesCheck(simNode *n) {

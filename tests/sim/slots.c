@@ -437,10 +437,11 @@ static void disturbJob(void) {
     }
 }
 
-/* A node of the shard was ordered to take over, and may have won while it saves its map: nobody
- * knows, and a second one may be elected, too. The first one then serves until it hears of that. */
+/* A node of the shard was ordered to take over, and may have won, of which nobody has heard, as its
+ * messages are on their way or it saves its map. If a second one is ordered then, both may win, and
+ * the first one serves until it hears of that: no rule of Valkey prevents it. */
 static bool isOrdered(const simNode *side) {
-    for (int i = 0; i < sim_node_count && sim_slow_saves; i++) {
+    for (int i = 0; i < sim_node_count; i++) {
         const simNode *n = &sim_nodes[i];
         bool is_recent = n->ordered_ms && sim_now_ms - n->ordered_ms < SIM_MANUAL_TIMEOUT_MS;
         if (is_recent && clusterNodesShareShard(n->map.myself, side->map.myself)) return true;

@@ -355,6 +355,16 @@ start_server [list tags {valkey92} overrides [list extended-commands $shown enab
         r debug set-active-expire 1
     } {needs:debug}
 
+    test "DEBUG BIO-DRAIN waits for background jobs (extended-commands $shown)" {
+        r config set lazyfree-lazy-user-del yes
+        r debug populate 1000 key 100
+        r rpush list {*}[lrepeat 10000 abc]
+        r flushall async
+        assert_equal OK [r debug bio-drain]
+        assert_equal 0 [info_field lazyfree_pending_objects]
+        assert {"BIO-DRAIN" in [r debug help]}
+    } {needs:debug}
+
     test "COMMAND DOCS say since when options of 9.2 are known (extended-commands $shown)" {
         foreach {command word} {move REPLACE sismember XX zrange XX zrevrangebylex XX} {
             set docs [dict get [r command docs $command] $command]

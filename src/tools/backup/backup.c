@@ -125,6 +125,10 @@ static int copyOnce(const backupJob *job, const char *host, int port) {
     const backupOptions *o = &job->options->backup;
     sourceInit(&source, job->options, host, port);
     status st = sourceConnect(&source, o->this_server, &why);
+    if (st == OK && strcmp(job->target, "-") != 0) {
+        exit_code = BACKUP_TARGET;
+        st = retentionRemoveIncomplete(job, &why);
+    }
     if (st == OK) st = copyMake(job, &source, false, &copy, &exit_code, &why);
     if (st == OK) {
         printResult(job->options, &copy);

@@ -105,16 +105,15 @@ static void chainFolder(const backupJob *job, const backupFull *full, str *out) 
                     (int)(full->time_ms % 1000), full->offset);
 }
 
-/* The state at this time is that of the full copy, or a later one: the clock is asked after the
- * copy began. */
-static status timeOf(backupSource *source, backupFull *full, reason *why) {
-    backupMark mark;
+/* The clock is asked just after the copy began: what was written in between is in the stream up to
+ * the mark's offset. */
+static status timeOf(backupSource *source, copyResult *out, reason *why) {
     status st = ERR_AGAIN;
     for (int i = 0; i < MARK_TRIES && st == ERR_AGAIN; i++) {
-        st = sourceMark(source, &mark, why);
+        st = sourceMark(source, &out->begin, why);
         if (st == ERR_AGAIN) clockSleepUs(100 * 1000);
     }
-    if (st == OK) full->time_ms = mark.time_ms;
+    if (st == OK) out->full.time_ms = out->begin.time_ms;
     return st;
 }
 
@@ -222,7 +221,7 @@ status copyReceive(const backupJob *job, backupSource *source, copyResult *out, 
                    reason *why) {
     *out = (copyResult){0};
     *exit_code = BACKUP_SOURCE;
-    status st = timeOf(source, &out->full, why);
+    status st = timeOf(source, out, why);
     if (st == OK) {
         describe(job, source, &out->full);
         st = writeChain(job, source, out, exit_code, why);
@@ -233,7 +232,7 @@ status copyReceive(const backupJob *job, backupSource *source, copyResult *out, 
 
 status copyMake(const backupJob *job, backupSource *source, bool stays, copyResult *out,
                 int *exit_code, reason *why) {
-    bool continues;
+    bool continues = false;
     *exit_code = BACKUP_SOURCE;
     status st = sourceBegin(source, NULL, 0, stays, &continues, why);
     check(st != OK || !continues);

@@ -21,6 +21,7 @@ typedef struct backupJob {
 typedef struct copyResult {
     str folder; /* of the chain; empty for standard output */
     backupFull full;
+    backupMark begin; /* the state at the time of `full`, if the stream is kept, too */
 } copyResult;
 
 /* Creates a folder and those above it. */

@@ -107,8 +107,9 @@ static void showLag(follower *f) {
 
 /* ------------------------------------------------------------------ chains */
 
+/* `mark`: the first one, of the full copy; NULL: the chain is continued. */
 static status openChain(follower *f, const char *folder, int64_t full_ms, int64_t first,
-                        reason *why) {
+                        const backupMark *mark, reason *why) {
     if (f->chain.ptr != folder) {
         strClear(&f->chain);
         strAppendText(&f->chain, folder);
@@ -116,6 +117,7 @@ static status openChain(follower *f, const char *folder, int64_t full_ms, int64_
     f->full_ms = full_ms;
     status st = segmentOpen(&f->segment, folder, f->source.repl_id, first, why);
     f->has_segment = st == OK;
+    if (st == OK && mark) segmentMark(&f->segment, *mark);
     return st == OK ? sourceAcknowledge(&f->source, why) : st;
 }
 
@@ -131,7 +133,7 @@ static status beginFull(follower *f, bool begun, reason *why) {
                       : copyMake(f->job, &f->source, true, &copy, &exit_code, why);
     if (st != OK) return st;
     sayFull(f, &copy);
-    st = openChain(f, copy.folder.ptr, copy.full.time_ms, copy.full.offset, why);
+    st = openChain(f, copy.folder.ptr, copy.full.time_ms, copy.full.offset, &copy.begin, why);
     copyResultClear(&copy);
     return st;
 }
@@ -166,7 +168,8 @@ static status begin(follower *f, reason *why) {
     if (st == OK && continues) {
         backupSay(f->job, "continues at offset %" PRId64 " from %s:%d", f->source.offset,
                   strText(&f->source.at.host), f->source.at.port);
-        st = openChain(f, strText(&chain->folder), chain->full.time_ms, f->source.offset, why);
+        st =
+            openChain(f, strText(&chain->folder), chain->full.time_ms, f->source.offset, NULL, why);
     } else if (st == OK) {
         if (begun) backupSay(f->job, "the server cannot continue there: a new full copy begins");
         st = beginFull(f, begun, why);
@@ -224,7 +227,8 @@ static status takeNextCopy(follower *f, reason *why) {
     sourceClear(&f->source);
     f->source = n->source;
     if (st == OK)
-        st = openChain(f, n->result.folder.ptr, n->result.full.time_ms, n->result.full.offset, why);
+        st = openChain(f, n->result.folder.ptr, n->result.full.time_ms, n->result.full.offset,
+                       &n->result.begin, why);
     copyResultClear(&n->result);
     return st;
 }

@@ -112,7 +112,7 @@ static status storePart(const char *folder, const backupSegment *open, const par
     bool opened = st == OK;
     char *buffer = memAlloc(STEP_BYTES);
     while (st == OK && rest > 0) {
-        size_t len;
+        size_t len = 0;
         st = fileReaderRead(&file, buffer, sizeMin(STEP_BYTES, rest), &len, why);
         if (st == OK && !len) st = reasonSet(why, ERR_IO, "a segment became shorter");
         if (st == OK) st = partWriterAdd(&writer, buffer, len, why);

@@ -93,6 +93,7 @@ const knownDirective knownDirectives[] = {
     {"crash-memcheck-enabled", "yes", NULL},
     {"daemonize", "no", NULL},
     {"databases", "16", NULL},
+    {"db-cpu-share", "", NULL},
     {"db-maxmemory", "", NULL},
     {"dbfilename", "dump.rdb", NULL},
     {"debug-context", "", NULL},
@@ -321,4 +322,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 315;
+const int knownDirectiveCount = 316;
