@@ -198,7 +198,7 @@ objects: $(call objects_of,$(folders) tools/cli tools/backup tools/benchmark)
 
 run:
 	@deps/install.sh build
-	@$(MAKE) --no-print-directory first
+	@utils/build_progress.sh $(MAKE) --no-print-directory first
 	@exec src/valkey-server $$(test -f valkey.conf && echo valkey.conf) $(ARGS)
 
 test:

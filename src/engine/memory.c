@@ -232,6 +232,8 @@ const gate memoryGate = {.name = "memory",
                          /* A replica that does not ignore maxmemory; an import then fails. */
                          .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
+bool memoryRefuses(void) { return gateIsArmed(&memoryGate); }
+
 uint64_t memoryGateMask(void) { return gateMask(&memoryGate); }
 
 uint64_t memoryGatesOfStart(void) {

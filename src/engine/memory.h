@@ -36,6 +36,8 @@ size_t memoryExcluded(void);
 /* Bytes in use that count for it; true if they, or the dataset, exceed their limit. */
 size_t memoryCounted(void);
 bool memoryIsOver(void);
+/* True if commands that may need memory are refused, as no key is left to evict. */
+bool memoryRefuses(void);
 /* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they
  * are on their way: otherwise each eviction could require more of them. */
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);

@@ -322,7 +322,8 @@ status metricsListen(loop *l, reason *why) {
     listInit(&server.conns);
     status st = metricsRelisten(why);
     if (st == OK && metricsConf.port)
-        logNotice("Metrics and status page available on http port %d", metricsConf.port);
+        logNotice("Metrics and status page available on %s port %d",
+                  metricsConf.tls ? "https" : "http", metricsConf.port);
     return st;
 }
 

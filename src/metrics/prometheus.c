@@ -4,6 +4,7 @@
  * dashboards and alerts work. Every metric is a field of INFO; missing fields are omitted. */
 #define _GNU_SOURCE /* memmem() */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -238,9 +239,9 @@ typedef struct printer {
     str *out;
 } printer;
 
-/* In OpenMetrics the type line has the counter's name without "_total", and only names with that
- * suffix are counters. */
-static void printType(printer *p, const char *name, metricKind kind) {
+/* Prints the lines of help and type. In OpenMetrics they have the counter's name without "_total",
+ * and only names with that suffix are counters. */
+static void printType(printer *p, const char *name, metricKind kind, const char *help) {
     static const char ending[] = "_total";
     size_t len = strlen(name), cut = sizeof(ending) - 1;
     bool ends = len > cut && !strcmp(name + len - cut, ending);
@@ -249,6 +250,7 @@ static void printType(printer *p, const char *name, metricKind kind) {
         if (kind == COUNTER && !ends) type = "unknown";
         if (kind == COUNTER && ends) len -= cut;
     }
+    strAppendFormat(p->out, "# HELP redis_%.*s %s\n", (int)len, name, help);
     strAppendFormat(p->out, "# TYPE redis_%.*s %s\n", (int)len, name, type);
 }
 
@@ -281,22 +283,27 @@ static slice numberOf(slice value) {
     return SLICE("");
 }
 
-static void printPlain(printer *p, const char *name, metricKind kind, slice value) {
-    printType(p, name, kind);
+static void printPlain(printer *p, const char *name, metricKind kind, const char *help,
+                       slice value) {
+    printType(p, name, kind, help);
     strAppendFormat(p->out, "redis_%s %.*s\n", name, (int)value.len, value.ptr);
 }
 
-static void printNumber(printer *p, const char *name, metricKind kind, double number) {
+static void printNumber(printer *p, const char *name, metricKind kind, const char *help,
+                        double number) {
     char text[NUMBER_TEXT_MAX];
     size_t len = (size_t)numberPrintDouble(text, number);
-    printPlain(p, name, kind, sliceMake(text, len));
+    printPlain(p, name, kind, help, sliceMake(text, len));
 }
 
 static void printNames(printer *p) {
+    char help[128];
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         slice value = numberOf(infoIndexFind(&p->index, names[i].infoField));
-        if (value.len)
-            printPlain(p, names[i].name ? names[i].name : names[i].infoField, names[i].kind, value);
+        if (!value.len) continue;
+        const char *name = names[i].name ? names[i].name : names[i].infoField;
+        snprintf(help, sizeof(help), "The field %s of INFO.", names[i].infoField);
+        printPlain(p, name, names[i].kind, help, value);
     }
 }
 
@@ -304,6 +311,8 @@ static void printNames(printer *p) {
  * `key` times `factor` is the value. */
 static void printFamily(printer *p, const char *name, metricKind kind, const char *prefix,
                         const char *label, const char *key, double factor) {
+    char help[128];
+    snprintf(help, sizeof(help), "%s of the fields %s... of INFO.", key, prefix);
     slice text = p->fields, infoField, value;
     size_t prefix_len = strlen(prefix);
     bool has_type = false;
@@ -311,7 +320,7 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
         if (infoField.len <= prefix_len || memcmp(infoField.ptr, prefix, prefix_len)) continue;
         double number;
         if (!numberParseDouble(infoPart(value, key), &number)) continue;
-        if (!has_type) printType(p, name, kind);
+        if (!has_type) printType(p, name, kind, help);
         has_type = true;
         slice rest = sliceMake(infoField.ptr + prefix_len, infoField.len - prefix_len);
         char digits[NUMBER_TEXT_MAX];
@@ -327,6 +336,8 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
 static void printUsers(printer *p, const char *name, metricKind kind, const char *prefix,
                        const char *key, double factor) {
     static const char before[] = ",name=";
+    char help[128];
+    snprintf(help, sizeof(help), "%s of the fields %s... of INFO.", key, prefix);
     hotCheck(p->out);
     size_t prefix_len = strlen(prefix);
     slice text = p->fields, field, value;
@@ -337,7 +348,7 @@ static void printUsers(printer *p, const char *name, metricKind kind, const char
         const char *at = memmem(value.ptr, value.len, before, sizeof(before) - 1);
         if (!at || !numberParseDouble(infoPart(value, key), &number)) continue;
         at += sizeof(before) - 1;
-        if (!has_type) printType(p, name, kind);
+        if (!has_type) printType(p, name, kind, help);
         has_type = true;
         strAppendFormat(p->out, "redis_%s{", name);
         appendLabel(p->out, "user", sliceMake(at, (size_t)(value.ptr + value.len - at)));
@@ -358,7 +369,9 @@ static bool isDatabase(slice infoField) {
 
 static void printKeyspace(printer *p, const char *name, const char *key, double factor) {
     slice text = p->fields, infoField, value;
-    printType(p, name, GAUGE);
+    char help[128];
+    snprintf(help, sizeof(help), "%s of the databases, from INFO keyspace.", key);
+    printType(p, name, GAUGE, help);
     while (infoFieldsNext(&text, &infoField, &value)) {
         double number;
         if (!isDatabase(infoField) || !numberParseDouble(infoPart(value, key), &number)) continue;
@@ -374,7 +387,8 @@ static void printKeyspace(printer *p, const char *name, const char *key, double 
 static void printLatencies(printer *p) {
     static const char prefix[] = "latency_percentiles_usec_";
     slice text = p->fields, infoField, value;
-    printType(p, "latency_percentiles_usec", GAUGE);
+    printType(p, "latency_percentiles_usec", GAUGE,
+              "Percentiles of the time of each command in microseconds, from INFO latencystats.");
     while (infoFieldsNext(&text, &infoField, &value)) {
         if (infoField.len < sizeof(prefix) || memcmp(infoField.ptr, prefix, sizeof(prefix) - 1))
             continue;
@@ -412,7 +426,7 @@ static void printMessages(printer *p, const char *name, const char *ending) {
         if (memcmp(infoField.ptr, prefix, prefix_len) ||
             memcmp(infoField.ptr + infoField.len - ending_len, ending, ending_len))
             continue;
-        if (!has_type) printType(p, name, COUNTER);
+        if (!has_type) printType(p, name, COUNTER, "Messages of the cluster bus by type.");
         has_type = true;
         strAppendFormat(p->out, "redis_%s{", name);
         appendLabel(p->out, "type",
@@ -431,7 +445,7 @@ static void printReplicas(printer *p, const char *name, const char *key) {
         if (field.len <= prefix_len || memcmp(field.ptr, prefix, prefix_len)) continue;
         slice number = infoPart(value, key);
         if (!isdigit((unsigned char)field.ptr[prefix_len]) || !isNumber(number)) continue;
-        if (!has_type) printType(p, name, GAUGE);
+        if (!has_type) printType(p, name, GAUGE, "Replicas that this server sees, from INFO.");
         has_type = true;
         strAppendFormat(p->out, "redis_%s{", name);
         appendLabel(p->out, "slave_ip", infoPart(value, "ip"));
@@ -481,7 +495,10 @@ static void printPrimaries(printer *p) {
         while (infoFieldsNext(&text, &name, &value)) {
             if (name.len < sizeof(prefix) || memcmp(name.ptr, prefix, sizeof(prefix) - 1)) continue;
             if (!has_type)
-                strAppendFormat(p->out, "# TYPE redis_sentinel_%s gauge\n", samples[i].name);
+                strAppendFormat(p->out,
+                                "# HELP redis_sentinel_%s Watched primaries, from INFO sentinel.\n"
+                                "# TYPE redis_sentinel_%s gauge\n",
+                                samples[i].name, samples[i].name);
             has_type = true;
             printPrimary(p, samples[i].name, value, samples[i].label,
                          samples[i].key ? infoPart(value, samples[i].key) : SLICE("1"));
@@ -496,7 +513,9 @@ static void printWatchedInstances(printer *p) {
     bool has_type = false;
     while (infoFieldsNext(&text, &name, &value)) {
         if (name.len < sizeof(prefix) || memcmp(name.ptr, prefix, sizeof(prefix) - 1)) continue;
-        if (!has_type) printType(p, "sentinel_instance_up", GAUGE);
+        if (!has_type)
+            printType(p, "sentinel_instance_up", GAUGE,
+                      "1 if the Sentinel reaches the replica or the other Sentinel.");
         has_type = true;
         slice up = infoPart(value, "up");
         strAppendText(p->out, "redis_sentinel_instance_up{");
@@ -527,7 +546,7 @@ static void printInstance(printer *p) {
     };
     engineIdentity server; /* INFO's field of the mode has two names */
     engineIdentify(&server);
-    printType(p, "instance_info", GAUGE);
+    printType(p, "instance_info", GAUGE, "What the server is; the value is always 1.");
     strAppendText(p->out, "redis_instance_info{");
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         if (i) strAppendByte(p->out, ',');
@@ -543,7 +562,9 @@ static void printSetting(printer *p, const char *directive, const char *name) {
     if (!o) return;
     str value = STR_EMPTY;
     configGet(o, &value);
-    if (isNumber(strSlice(&value))) printPlain(p, name, GAUGE, strSlice(&value));
+    char help[128];
+    snprintf(help, sizeof(help), "The directive %s.", directive);
+    if (isNumber(strSlice(&value))) printPlain(p, name, GAUGE, help, strSlice(&value));
     strFree(&value);
 }
 
@@ -552,7 +573,8 @@ static void printStart(printer *p) {
     if (!numberParseDouble(infoIndexFind(&p->index, "uptime_in_seconds"), &uptime)) return;
     if (!numberParseDouble(infoIndexFind(&p->index, "server_time_usec"), &now)) return;
     double started = now / 1e6 - uptime;
-    printNumber(p, "start_time_seconds", GAUGE, (double)(int64_t)started);
+    printNumber(p, "start_time_seconds", GAUGE, "When the server was started, Unix time.",
+                (double)(int64_t)started);
 }
 
 void prometheusPrint(bool open_metrics, str *out) {
@@ -561,7 +583,7 @@ void prometheusPrint(bool open_metrics, str *out) {
     infoFieldsRead(&fields);
     printer p = {.open_metrics = open_metrics, .fields = strSlice(&fields), .out = out};
     infoIndexInit(&p.index, p.fields);
-    printPlain(&p, "up", GAUGE, SLICE("1"));
+    printPlain(&p, "up", GAUGE, "Always 1: the server has replied.", SLICE("1"));
     printInstance(&p);
     printStart(&p);
     printNames(&p);

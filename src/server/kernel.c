@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "config/config.h"
 #include "engine/lifecycle.h"
 #include "io/file.h"
 #include "io/thread.h"
@@ -123,8 +124,8 @@ static checkResult checkOvercommit(str *why) {
     if (strtol(line, NULL, 10) == 1) return CHECK_OK;
     strAppendText(
         why,
-        "Memory overcommit must be enabled! Without it, a background save or replication may fail "
-        "when more than half of the memory is in use, and allocations may fail earlier. Add "
+        "Memory overcommit must be enabled for 'snapshot-mode fork'! Without it, a background save or "
+        "replication may fail when more than half of the memory is in use. Add "
         "'vm.overcommit_memory = 1' to /etc/sysctl.conf, and run 'sysctl vm.overcommit_memory=1' "
         "to apply the change immediately.");
     return CHECK_WARNING;
@@ -186,9 +187,19 @@ static void disableHugePages(void) {
     warnIfNot(checkHugePages);
 }
 
+/* True if snapshots of a large dataset are made by a forked child. */
+static bool forksToSave(void) {
+    const configOption *o = configFind(SLICE("snapshot-mode"));
+    str value = STR_EMPTY;
+    if (o) configGet(o, &value);
+    bool forks = sliceIs(strSlice(&value), "fork");
+    strFree(&value);
+    return forks;
+}
+
 void kernelPrepare(void) {
     hotCheck(threadIsMain());
-    warnIfNot(checkOvercommit);
+    if (forksToSave()) warnIfNot(checkOvercommit);
     disableHugePages();
     if (!threadSetCpus(serverConf.server_cpulist)) {
         logWarning("Can't bind the main thread to the processors of server-cpulist '%s'",

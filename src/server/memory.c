@@ -20,6 +20,7 @@
 #include "script/script.h"
 #include "server/procs.h"
 #include "server/server.h"
+#include "server/server_priv.h"
 #include "store/compact.h"
 #include "store/shape.h"
 #include "store/store.h"
@@ -276,10 +277,29 @@ static void nameLargestClient(str *out) {
     strAppendFormat(out, " with %zu bytes.", netClientMemory(largest));
 }
 
+bool memoryTellRefusal(str *out) {
+    hotCheck(threadIsMain());
+    if (!memoryRefuses()) return false;
+    char counted[NUMBER_TEXT_MAX];
+    numberPrintHuman(counted, memoryCounted());
+    strAppendFormat(out,
+                    "Writes are refused with OOM: %s are in use, which is more than maxmemory or "
+                    "maxmemory-dataset, and maxmemory-policy finds no key to evict. Raise the "
+                    "limit, delete keys, or choose a policy that evicts others.",
+                    counted);
+    return true;
+}
+
 /* Appends one paragraph per detected issue; returns their number. */
 static int diagnose(const memoryFigures *f, str *out) {
     enum { SLACK_BYTES = 10 * 1024 * 1024, CLIENT_BYTES = 200 * 1024 };
     int found = 0;
+    str refusal = STR_EMPTY;
+    if (memoryTellRefusal(&refusal)) {
+        strAppendFormat(out, " * %s\n\n", strText(&refusal));
+        found++;
+    }
+    strFree(&refusal);
     if (ratio(memory.peak, f->used) > 1.5) {
         strAppendText(
             out, " * Peak memory: the peak was more than 150% of the memory in use now. The "
@@ -313,7 +333,7 @@ void memoryDoctorCommand(ctx *c) {
     memory.peak = sizeMax(memory.peak, f.used);
     readProcess(&f.process);
     str text = STR_EMPTY, issues = STR_EMPTY;
-    if (f.used < EMPTY_BYTES) {
+    if (f.used < EMPTY_BYTES && !memoryRefuses()) {
         strAppendText(
             &text,
             "Hi Sam, this instance is empty or is using very little memory, my issues detector "

@@ -14,6 +14,7 @@
 #include "net/net.h"
 #include "server/procs.h"
 #include "server/server.h"
+#include "server/server_priv.h"
 #include "store/compact.h"
 #include "store/memory_sample.h"
 #include "store/shape.h"
@@ -123,6 +124,9 @@ static void advise(str *out, const memorySample *all, const storeWaste *waste, s
     enum { SMALL = 16 << 20 };
     size_t start = out->len;
     uint64_t limit = memoryLimit();
+    str refusal = STR_EMPTY;
+    if (memoryTellRefusal(&refusal)) strAppendFormat(out, "  * %s\n", strText(&refusal));
+    strFree(&refusal);
     if (waste->recoverable > SMALL && waste->recoverable > waste->live / 10)
         strAppendText(
             out, "  * Free space between keys: CONFIG SET activedefrag yes compacts it faster.\n");
@@ -134,7 +138,7 @@ static void advise(str *out, const memorySample *all, const storeWaste *waste, s
         process->active > process->allocated / 4 * 5)
         strAppendText(out,
                       "  * The allocator holds free memory: MEMORY PURGE returns some of it.\n");
-    if (limit && used > limit / 10 * 9)
+    if (limit && used > limit / 10 * 9 && !memoryRefuses())
         strAppendText(
             out, "  * Used memory is near maxmemory: keys will be evicted, or writes refused, as "
                  "set by maxmemory-policy.\n");

@@ -48,6 +48,8 @@ typedef struct serverConfig {
 extern serverConfig serverConf;
 extern const configOption serverOptions[];
 
+/* If writes are refused for lack of memory, appends a sentence that says why, and what to do. */
+bool memoryTellRefusal(str *out);
 /* Passes the log directives to base/log. Called after configLoad(). */
 void serverApplyLogging(void);
 

@@ -185,8 +185,8 @@ class Move:
         wait(self.is_linked, "the first synchronisation", self.target)
 
     def cut(self, server, kind, full):
-        """Closes the link at one side. It comes back by a partial resynchronisation; if `full`, the target is stopped until the backlog, which is made
-        small, has lost what it needs."""
+        """Closes the link at one side. It comes back by a partial resynchronisation; a Redis as the replica may have forgotten its position, also with a
+        Redis as the primary. If `full`, the target is stopped until the backlog, which is made small, has lost what it needs."""
         before = self.synchronisations()
         if full:
             self.target.process.send_signal(signal.SIGSTOP)
@@ -198,12 +198,15 @@ class Move:
                 wait(lambda: self.offset(self.source) > offset + (1 << 17), "the writes that the backlog loses")
         finally:
             self.target.process.send_signal(signal.SIGCONT)
-        wait(lambda: self.synchronisations()[0 if full else 1] > before[0 if full else 1],
-             f"the {'full' if full else 'partial'} resynchronisation", self.target)
+
+        def is_synchronised():
+            now = self.synchronisations()
+            return now[0] > before[0] if full else now[1] > before[1] or (self.options.back and now[0] > before[0])
+        wait(is_synchronised, f"the {'full' if full else 'partial'} resynchronisation", self.target)
         wait(self.is_linked, "the link", self.target)
         if full:
             self.source.client("CONFIG", "SET", "repl-backlog-size", 1 << 26)
-        elif self.synchronisations()[0] != before[0]:
+        elif self.synchronisations()[0] != before[0] and not self.options.back:
             raise Failed("a short cut led to a full synchronisation\n" + self.target.last_lines())
 
     @staticmethod
@@ -289,6 +292,9 @@ def main():
         run(move)
     except (Failed, OSError) as error:
         problem = error
+        for server in move.servers:
+            if server.process.poll() is not None:
+                problem = f"{problem}\na server has ended:\n{server.last_lines(60)}"
     finally:
         move.stop()
     title = f"{'back to' if options.back else 'from'} {options.peer}"

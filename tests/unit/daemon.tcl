@@ -217,6 +217,15 @@ tags {daemon tls:skip needs:config} {
     }
 }
 
+foreach snapshots {auto fork} {
+    start_server [list tags {daemon tls:skip} overrides [list snapshot-mode $snapshots]] {
+        test "the log warns about memory overcommit only where snapshots are forked: $snapshots" {
+            set allowed [string trim [file_text /proc/sys/vm/overcommit_memory]]
+            assert_equal [expr {$snapshots eq "fork" && $allowed != 1}] [string match "*Memory overcommit must be enabled*" [server_log]]
+        }
+    }
+}
+
 start_server {tags {daemon tls:skip} overrides {proc-title-template "<{title}>{port}"}} {
     test {the process title follows proc-title-template, also at run time} {
         assert_equal "<$::binary>[srv port]" [title_of [srv pid]]

@@ -53,9 +53,10 @@ start_server {tags {metrics tls:skip needs:config}} {
             assert {[string is double -strict [dict get $s $name]]} $name
         }
         assert_match "*redis_instance_info{role=\"master\",redis_version=\"7.2.4\",*} 1\n*" $body
-        # Each metric has one TYPE line.
+        # Each metric has one TYPE line, after a HELP line.
         foreach name [lsort -unique [lmap n [dict keys $s] {regsub {\{.*} $n {}}]] {
             assert_equal 1 [regexp -all -line "^# TYPE $name (counter|gauge)\$" $body] $name
+            assert_equal 1 [regexp -all "\n# HELP $name \[^\n\]+\\.\n# TYPE $name " \n$body] $name
         }
     }
 

@@ -280,6 +280,19 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
 }
 
 start_server {tags {other memory}} {
+    test {MEMORY DOCTOR and EXPLAIN say that writes are refused, why, and what to do} {
+        assert_match "Hi Sam*" [r memory doctor]
+        assert_equal 0 [string match "*Writes are refused*" [r memory explain]]
+        r config set maxmemory 1
+        assert_error OOM* {r set k v}
+        assert_match "Sam, I detected*\\* Writes are refused with OOM: * Raise the limit*" [r memory doctor]
+        assert_match "*Writes are refused with OOM: * maxmemory-policy finds no key to evict*" [r memory explain]
+        r config set maxmemory 0
+        assert_equal OK [r set k v]
+        assert_equal 0 [string match "*Writes are refused*" [r memory doctor]]
+        r del k
+    }
+
     test {MEMORY DOCTOR names the largest client} {
         set s [raw_connect]
         raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$20000000\r\n[string repeat x 9000000]"

@@ -14,7 +14,7 @@
 #include "tools/cli/info.h"
 #include "tools/cli/interrupt.h"
 
-enum { REPLY_LIMIT_S = 30, FIELD_MAX = 256, REPLICAS_MAX = 64 };
+enum { REPLY_LIMIT_S = 30, CONNECT_LIMIT_S = 5, FIELD_MAX = 256, REPLICAS_MAX = 64 };
 static const char name_of_client[] = "valkey-backup";
 
 static void remember(backupSource *s, const char *host, int port) {
@@ -95,10 +95,12 @@ static status logIn(const backupSource *s, valkeyContext *c, reason *why) {
 
 static status openLink(const backupSource *s, valkeyContext **out, reason *why) {
     const cliOptions *o = s->options;
+    cliOptions bounded = *o; /* an address that a server tells may lead nowhere */
+    if (!(o->timeout_s > 0)) bounded.timeout_s = CONNECT_LIMIT_S;
     bool by_path =
         o->unix_socket && s->at.port == o->port && sliceIs(strSlice(&s->at.host), o->host);
     valkeyContext *c = by_path ? connectionOpenUnix(o, o->unix_socket)
-                               : connectionOpen(o, strText(&s->at.host), s->at.port);
+                               : connectionOpen(&bounded, strText(&s->at.host), s->at.port);
     status st = c && !c->err ? OK : failure(s, c, why);
     if (st == OK) {
         struct timeval limit = {.tv_sec = REPLY_LIMIT_S};

@@ -68,8 +68,8 @@ bool managerLoadFrom(clusterManager *m, int argc, char **argv);
 /* Splits the address of a node: one word, or host and port as two. Prints an error and returns
  * false if it is not valid. The caller frees `host`. */
 bool managerParseAddress(int argc, char **argv, str *host, int *port, int *bus_port);
-/* Waits until each node reports that the cluster is ok, and each replica that it has the data of its
- * primary. False after a minute, with a warning. */
+/* Waits until each node reports that the cluster is ok, and each replica that it has the data of
+ * its primary. False after a minute, with a warning. */
 bool managerWaitReady(clusterManager *m);
 /* Connects to a node that is not part of the view and fills it from its own CLUSTER NODES. `others`
  * receives the nodes that it knows. False after a failure, which is printed. */

@@ -188,9 +188,9 @@ static bool moveKeys(clusterManager *m, clusterNode *source, clusterNode *target
     return moved;
 }
 
-/* Moves all slots to the target: as a whole if both nodes can. Unless an option asks for that, slots
- * that cannot be moved so are moved key by key, because a target may refuse the login of the source.
- * `progress` counts from `done` on. */
+/* Moves all slots to the target: as a whole if both nodes can. Unless an option asks for that,
+ * slots that cannot be moved so are moved key by key, because a target may refuse the login of the
+ * source. `progress` counts from `done` on. */
 static bool runMoves(clusterManager *m, const slotMove *moves, int count, clusterNode *target,
                      int flags, jobProgress *progress, int done) {
     const clusterNode *asked = NULL; /* the source that `whole` belongs to */

@@ -208,7 +208,8 @@ static void registersAboveThoseOfAValueAreFound(void **state) {
         hllInit(bytes);
         size_t elements = randomUniform(300);
         for (size_t i = 0; i < elements; i++) {
-            hllUpdate place = {(unsigned)randomUniform(HLL_REGISTERS), 1 + (unsigned)randomUniform(9)};
+            hllUpdate place = {(unsigned)randomUniform(HLL_REGISTERS),
+                               1 + (unsigned)randomUniform(9)};
             if (registers[place.index] < place.rank) registers[place.index] = (uint8_t)place.rank;
             if (randomUniform(2)) continue;
             place.rank += (unsigned)randomUniform(3);

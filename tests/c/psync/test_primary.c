@@ -250,6 +250,34 @@ static void test_file_is_shared_with_equal_replicas_only(void **state) {
     assert_string_equal(sent(0), "during");
 }
 
+/* Replicas that know path hashes get version 81, in a file too; others 80, which cannot be saved,
+ * and no share of the file. Without path hashes all are the same. */
+static void test_path_hashes_are_for_replicas_that_know_them(void **state) {
+    (void)state;
+    t.primary.settings.diskless = false;
+    t.primary.settings.path_hashes = true;
+    peer(0)->server_version = 0x090200;
+    psyncFully(0, 1000);
+    assert_true(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 81);
+    peer(1)->capabilities |= PEER_KNOWS_PATH_HASHES;
+    psyncFully(1, 1100);
+    assert_int_equal(peer(1)->state, PEER_WAITING_END);
+    psyncFully(2, 1200);
+    assert_int_equal(peer(2)->state, PEER_WAITING_START);
+    childEnds(true, 2000);
+    assert_int_equal(t.saves, 2);
+    assert_false(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 80);
+    childEnds(false, 3000);
+    assert_true(t.peers[2].closed);
+    primaryForget(&t.primary, peer(2), 3000);
+    t.primary.settings.path_hashes = false;
+    psyncFully(3, 4000);
+    assert_true(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 80);
+}
+
 static void test_failures_close_what_they_concern(void **state) {
     (void)state;
     t.fork_fails = true;
@@ -440,6 +468,8 @@ int test_primary(void) {
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_delay_and_number_of_replicas, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_is_shared_with_equal_replicas_only, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_path_hashes_are_for_replicas_that_know_them, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_failures_close_what_they_concern, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow_replica_keeps_its_part_of_the_backlog, setup,
