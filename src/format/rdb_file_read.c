@@ -37,7 +37,7 @@ static status doing(fileReader *f, const char *at) {
 static status readStart(fileReader *f, char magic[RDB_MAGIC_LEN]) {
     enum { FIRST = RDB_ENVELOPE_LEN };
     status st = rdbReadBytes(f->r, magic, FIRST);
-    if (st == OK && rdbIsEnvelope(sliceMake(magic, FIRST))) {
+    if (st == OK && compressIsHead(sliceMake(magic, FIRST))) {
         f->result->bad_header = true;
         st = rdbEnvelopeBegin(f->r, magic, !f->options->check_checksum, &f->envelope);
         if (st != OK) return st;

@@ -241,8 +241,8 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
                                            .relays = save->relays,
                                            .is_rdb = !save->job.as_commands,
                                            .checksum = rdbSaveHasChecksum(&save->job),
-                                           .compress =
-                                               persistConf.rdbcompression && !save->job.as_commands,
+                                           .compress = rdbSaveCompressesStrings(&save->job),
+                                           .codec = save->job.codec,
                                            .cpus = save->cpus,
                                            .loop = engineLoop()};
     snapshotStream *stream;

@@ -13,6 +13,7 @@
 #include "persist/aof_files.h"
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_save.h"
 #include "persist/snapshot.h"
 #include "store/placeholder.h"
 
@@ -20,6 +21,9 @@ persistConfig persistConf;
 
 static const configWord version_words[] = {
     {"strict", RDB_VERSION_STRICT}, {"relaxed", RDB_VERSION_RELAXED}, {NULL, 0}};
+static const configWord compression_words[] = {
+    {"no", RDB_COMPRESS_NO},   {"yes", RDB_COMPRESS_YES},   {"lzf", RDB_COMPRESS_LZF},
+    {"lz4", RDB_COMPRESS_LZ4}, {"zstd", RDB_COMPRESS_ZSTD}, {NULL, 0}};
 static const configWord foreign_words[] = {
     {"refuse", FOREIGN_REFUSE}, {"skip", FOREIGN_SKIP}, {NULL, 0}};
 static const configWord fsync_words[] = {
@@ -114,8 +118,13 @@ static status applySaving(reason *why) {
 
 static status applyCompression(reason *why) {
     (void)why; /* cannot fail */
-    rdbSetCompression(persistConf.rdbcompression);
+    rdbSetCompression(persistConf.rdbcompression != RDB_COMPRESS_NO);
     return OK;
+}
+
+static status acceptCompression(slice text, int64_t number, reason *why) {
+    (void)text;
+    return compressRequire(rdbSaveCodecOf((int)number), why);
 }
 
 static status applyVersionCheck(reason *why) {
@@ -157,7 +166,8 @@ const configOption persistOptions[] = {
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,
                   .accept = acceptDbfilename),
-    CONFIG_BOOL("rdbcompression", persistConf.rdbcompression, true, .flags = CONFIG_APPLY_AT_START,
+    CONFIG_ENUM("rdbcompression", persistConf.rdbcompression, compression_words, RDB_COMPRESS_YES,
+                .flags = CONFIG_APPLY_AT_START, .accept = acceptCompression,
                 .apply = applyCompression),
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,

@@ -18,6 +18,15 @@ typedef struct savePoint {
 enum appendFsync { FSYNC_EVERYSEC, FSYNC_ALWAYS, FSYNC_NO };
 enum rdbVersionCheck { RDB_VERSION_STRICT, RDB_VERSION_RELAXED };
 
+/* How files are compressed: not, each long string by LZF (two names), or as a whole. */
+enum rdbCompression {
+    RDB_COMPRESS_NO,
+    RDB_COMPRESS_YES,
+    RDB_COMPRESS_LZF,
+    RDB_COMPRESS_LZ4,
+    RDB_COMPRESS_ZSTD
+};
+
 enum foreignValues { FOREIGN_REFUSE, FOREIGN_SKIP };
 
 enum snapshotMode { SNAPSHOT_AUTO, SNAPSHOT_INLINE, SNAPSHOT_FORK };
@@ -28,8 +37,9 @@ typedef struct persistConfig {
     /* Snapshots. */
     savePoint *save_points;
     int save_point_count;
-    char *dbfilename; /* without a path */
-    bool rdbcompression, rdbchecksum;
+    char *dbfilename;   /* without a path */
+    int rdbcompression; /* enum rdbCompression */
+    bool rdbchecksum;
     int rdb_version_check; /* enum rdbVersionCheck */
     int foreign_values;    /* enum foreignValues */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;

@@ -152,6 +152,7 @@ static status startInline(const syncContent *content, int mode, bool to_pipe, re
                              .job = {.temporary = temporary,
                                      .name = to_pipe ? NULL : persistConf.dbfilename,
                                      .content = content ? *content : (syncContent){.version = 0},
+                                     .codec = content ? content->codec : rdbSaveCodec(),
                                      .syncs = persistConf.rdb_save_incremental_fsync},
                              .mode = mode,
                              .relays = to_pipe,
@@ -265,6 +266,9 @@ void syncStop(void) {
     if (snapshot.running) snapshot.cancelled = true;
     childKill();
 }
+
+compressCodec syncFileCodec(void) { return rdbSaveCodec(); }
+bool syncFileHasChecksum(void) { return persistConf.rdbchecksum; }
 
 const char *syncFile(void) { return persistConf.dbfilename; }
 

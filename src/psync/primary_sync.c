@@ -40,10 +40,17 @@ static bool needsReleasedTypes(const replPrimary *p, const replPeer *peer) {
     return p->settings.member_ttls && !(peer->capabilities & PEER_KNOWS_MEMBER_TTLS);
 }
 
+peerCodec primaryCodecFor(const replPrimary *p, const replPeer *peer) {
+    hotCheck(p->settings.codec <= PEER_ZSTD);
+    if (p->settings.codec == PEER_ZSTD && peer->capabilities & PEER_CAN_ZSTD) return PEER_ZSTD;
+    bool lz4 = p->settings.codec != PEER_PLAIN && !p->settings.lacks_lz4;
+    return lz4 && peer->capabilities & PEER_CAN_LZ4 ? PEER_LZ4 : PEER_PLAIN;
+}
+
 /* True if one child can save for both. */
 static bool wantsSame(const replPrimary *p, const replPeer *a, const replPeer *b) {
     return a->filter == b->filter && a->is_dataset_channel == b->is_dataset_channel &&
-           rdbVersionFor(p, a) == rdbVersionFor(p, b) &&
+           rdbVersionFor(p, a) == rdbVersionFor(p, b) && a->codec == b->codec &&
            needsReleasedTypes(p, a) == needsReleasedTypes(p, b);
 }
 
@@ -106,6 +113,7 @@ static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
     hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
     if (needsReleasedTypes(p, peer) != p->save.released_types) return NULL;
+    if (p->save.codec != peer->codec) return NULL;
     bool same_version = rdbVersionFor(p, peer) == p->save.rdb_version;
     if (p->save.rdb_version != RDB_VERSION_REDIS_MAX &&
         (peer->server_version || isRedis(p, peer)) && !same_version)
@@ -152,13 +160,17 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     int version = rdbVersionFor(p, plan->first);
     bool released = needsReleasedTypes(p, plan->first);
     bool needs_pipe = p->settings.diskless || plan->first->filter ||
-                      plan->first->is_dataset_channel || version != newestVersion(p) || released;
+                      plan->first->is_dataset_channel || version != newestVersion(p) || released ||
+                      plan->first->codec != p->settings.file_codec;
     primarySave *save = &plan->save;
     save->dual_channel = plan->first->is_dataset_channel;
     save->filter = plan->first->filter;
     save->to_file = !needs_pipe || !(plan->capabilities & PEER_CAN_READ_TO_MARK);
     save->rdb_version = save->to_file ? newestVersion(p) : version;
     save->released_types = !save->to_file && released;
+    /* A file for a replica that needs one, and may not know its codec, is not compressed. */
+    bool suits = !save->to_file || plan->first->codec == p->settings.file_codec;
+    save->codec = suits ? plan->first->codec : PEER_PLAIN;
     save->no_checksum =
         !save->to_file && may_skip_checksum && plan->capabilities & PEER_CAN_SKIP_CHECKSUM;
     return true;
@@ -187,6 +199,10 @@ static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
               plan->save.to_file ? "disk" : "replicas sockets",
               plan->save.dual_channel ? "dual-channel" : "normal sync",
               plan->save.no_checksum ? " while skipping RDB checksum for this transfer" : "");
+    if (plan->save.codec != PEER_PLAIN)
+        logNotice("%s full sync with compression: %s",
+                  plan->save.to_file ? "Disk-based" : "Diskless",
+                  plan->save.codec == PEER_LZ4 ? "lz4" : "zstd");
     reason why;
     const replPeer first = *plan->first; /* its state changes */
     savePlan group = *plan;

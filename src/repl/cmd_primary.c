@@ -10,6 +10,7 @@
 #include "engine/reply.h"
 #include "format/rdb_settings.h"
 #include "net/net.h"
+#include "persist/sync.h"
 #include "repl/ack_hold.h"
 #include "repl/followed.h"
 #include "repl/procs.h"
@@ -64,6 +65,10 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_HAS_CONFIRMED;
     } else if (sliceIs(value, "rdb-channel-repl")) {
         peer->capabilities |= PEER_IS_REDIS_8;
+    } else if (sliceIs(value, "lz4")) {
+        peer->capabilities |= PEER_CAN_LZ4;
+    } else if (sliceIs(value, "zstd")) {
+        peer->capabilities |= PEER_CAN_ZSTD;
     } else if (sliceIs(value, "birth")) {
         peer->capabilities |= PEER_ASKS_BIRTH;
     } else if (value.len > 6 && value.len <= 6 + BIRTH_KEPT_MAX &&
@@ -319,6 +324,7 @@ static void enlist(session *s) {
     replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
     replicasThis()->settings.path_hashes = pathHashesExist();
     replicasThis()->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
+    replicasThis()->settings.file_codec = (peerCodec)syncFileCodec();
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);
 }
 

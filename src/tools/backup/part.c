@@ -77,10 +77,9 @@ static void clearWriter(partWriter *w) {
     if (w->cipher) childForget(&w->cipher);
     sha256Free(w->hash);
     compressorFree(w->packer);
-    memFree(w->buffer);
+    strFree(&w->packed);
     w->hash = NULL;
     w->packer = NULL;
-    w->buffer = NULL;
     strFree(&w->file);
     strFree(&w->path);
     strFree(&w->temporary);
@@ -107,10 +106,8 @@ status partWriterOpen(partWriter *w, const char *folder, const char *name, const
         if (w->fd < 0) st = reasonSetErrno(why, "cannot create %s", w->temporary.ptr);
     }
     w->into = w->fd;
-    if (st == OK && form->compress) {
-        w->buffer = memAlloc(STEP_BYTES);
-        st = compressorNew(COMPRESS_ZSTD, &w->packer, why);
-    }
+    const compressChecksums sums = {.content = true};
+    if (st == OK && form->compress) st = compressorNew(COMPRESS_ZSTD, sums, &w->packer, why);
     if (st == OK && form->encrypt_to) st = encryptInto(w, form->encrypt_to, why);
     if (st == OK && !w->cipher) w->hash = sha256New();
     if (st != OK) partWriterAbort(w);
@@ -141,17 +138,21 @@ static status writeStored(partWriter *w, const char *bytes, size_t len, reason *
     return OK;
 }
 
+static status writePacked(partWriter *w, reason *why) {
+    status st = w->packed.len ? writeStored(w, w->packed.ptr, w->packed.len, why) : OK;
+    strClear(&w->packed);
+    return st;
+}
+
 static status pack(partWriter *w, const char *bytes, size_t len, bool end, reason *why) {
-    bool done = false;
-    while (!done) {
-        size_t taken = len, made = STEP_BYTES;
-        status st = compressorStep(w->packer, bytes, &taken, w->buffer, &made, end, &done, why);
-        if (st == OK) st = writeStored(w, w->buffer, made, why);
-        if (st != OK) return st;
-        bytes += taken;
-        len -= taken;
+    status st = OK;
+    for (size_t n; len && st == OK; bytes += n, len -= n) {
+        n = sizeMin(len, STEP_BYTES);
+        st = compressorAdd(w->packer, bytes, n, &w->packed, why);
+        if (st == OK) st = writePacked(w, why);
     }
-    return OK;
+    if (st == OK && end) st = compressorEnd(w->packer, &w->packed, why);
+    return st == OK ? writePacked(w, why) : st;
 }
 
 status partWriterAdd(partWriter *w, const void *bytes, size_t len, reason *why) {

@@ -43,7 +43,7 @@ typedef struct partWriter {
     bool to_stdout; /* no file, and the digest is not known */
     sha256 *hash;   /* of a file that is not encrypted */
     compressor *packer;
-    char *buffer; /* of the packer */
+    str packed; /* by it, and not written */
     uint64_t bytes, plain_bytes;
 } partWriter;
 

@@ -92,6 +92,7 @@ static const optionRow rows[] = {
     {"--sentinel-view", KIND_MODE, 0, MODE_SENTINEL_VIEW},
     {"--diff", KIND_MODE_TEXT, FIELD(diff_uris[0]), MODE_DIFF},
     {"--migrate-check", KIND_MODE_TEXT, FIELD(check_uri), MODE_MIGRATE_CHECK},
+    {"--downgrade-check", KIND_MODE_TEXT, FIELD(downgrade_of), MODE_DOWNGRADE_CHECK},
     {"--diff-sample", KIND_INT64, FIELD(diff_sample), 0},
     {"--backup", KIND_MODE_TEXT, FIELD(backup.folder), MODE_BACKUP},
     {"--follow", KIND_SET, FIELD(backup.follow), 0},

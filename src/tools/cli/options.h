@@ -39,6 +39,7 @@ typedef enum cliMode {
     MODE_SENTINEL_VIEW,
     MODE_DIFF,
     MODE_MIGRATE_CHECK,
+    MODE_DOWNGRADE_CHECK,
     MODE_CLUSTER,
     MODE_BACKUP,
     MODE_RESTORE,
@@ -74,6 +75,7 @@ typedef struct cliOptions {
     int64_t pattern_len; /* bytes of a quoted pattern; -1: as long as the text */
     int64_t count, lru_keys, intrinsic_s, memkeys_samples, hotkeys_count, pipe_timeout_s;
     const char *diff_uris[2], *check_uri; /* --diff, --migrate-check */
+    const char *downgrade_of;             /* --downgrade-check: the first one */
     int64_t diff_sample;                  /* random keys of each server; 0: all */
     backupOptions backup;                 /* --backup, --restore */
     const char *test_hint, *test_hint_file;

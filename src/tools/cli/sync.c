@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/build_info.h"
 #include "base/clock.h"
 #include "tools/cli/full_sync.h"
 #include "tools/cli/interrupt.h"
@@ -30,6 +31,9 @@ int modeRdb(connection *c) {
     const cliOptions *o = c->options;
     if (!connectionConnect(c)) return 1;
     sendReplconf(c, "capa", "eof");
+    /* Servers of Valkey that are told no version write one that has no hashes whose fields
+     * expire. */
+    sendReplconf(c, "version", SERVER_VERSION);
     sendReplconf(c, "rdb-only", "1");
     if (o->functions_only) sendReplconf(c, "rdb-filter-only", "functions");
     return fullSyncSave(c->context, o->rdb_file, o->progress) ? 0 : 1;

@@ -213,6 +213,7 @@ const knownDirective knownDirectives[] = {
     {"rename-command", NULL, NULL},
     {"repl-backlog-size", "10485760", NULL},
     {"repl-backlog-ttl", "3600", NULL},
+    {"repl-compression", "no", NULL},
     {"repl-disable-tcp-nodelay", "no", NULL},
     {"repl-diskless-load", "disabled", NULL},
     {"repl-diskless-sync", "yes", NULL},
@@ -321,4 +322,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 315;
+const int knownDirectiveCount = 316;
