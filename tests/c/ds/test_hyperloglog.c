@@ -198,7 +198,7 @@ static void brokenBytesAreRefused(void **state) {
     }
 }
 
-/* What is left of the registers of many elements, without those of a value that has some of them. */
+/* The registers of many elements, without those that a value with some of the elements has. */
 static void registersAboveThoseOfAValueAreFound(void **state) {
     (void)state;
     for (unsigned round = 0; round < 300; round++) {
