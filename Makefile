@@ -116,7 +116,7 @@ valkey-server_folders := $(server_folders)
 valkey-server_own := $(if $(wildcard src/server/main.c),$(call sources_of,server))
 valkey-cli_folders := base ds io resp store format clientlib
 client_tool := $(addprefix src/tools/,server_uri.c similar.c tls.c)
-valkey-cli_own := $(call sources_of,tools/cli) src/tools/size_histogram.c $(client_tool)
+valkey-cli_own := $(call sources_of,tools/cli tools/backup) src/tools/size_histogram.c $(client_tool)
 valkey-benchmark_folders := base ds io resp clientlib
 valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c) src/tools/tool.c $(client_tool)
 valkey-check-rdb_folders := base ds io resp store format
@@ -194,7 +194,7 @@ first: $(out)/valkey-server $(out)/valkey-cli
 
 # Builds in build/<profile>/ only.
 build: objects $(present:%=$(out)/%) modules
-objects: $(call objects_of,$(folders) tools/cli tools/benchmark)
+objects: $(call objects_of,$(folders) tools/cli tools/backup tools/benchmark)
 
 run:
 	@deps/install.sh build
@@ -508,7 +508,7 @@ install: all
 	for header in $(patsubst src/clientlib/%,%,$(wildcard src/clientlib/valkey/*.h src/clientlib/valkey/adapters/*.h)); do \
 	    $(to) src/clientlib/$$header $(include)/$$header || exit 1; done
 	for header in valkeymodule.h redismodule.h; do $(to) src/module/$$header $(include)/$$header || exit 1; done
-	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
+	for unit in $(notdir $(wildcard utils/systemd/*.service utils/systemd/*.timer)); do \
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 

@@ -21,7 +21,7 @@ LANGUAGES = ("", "text", "sh", "c", "conf", "tcl", "json", "python")
 LINK = re.compile(r"(?<!\\)\]\(([^()\s]+)\)")
 PROGRAMS = ("valkey-server", "valkey-sentinel", "valkey-cli", "valkey-benchmark", "valkey-check-rdb", "valkey-check-aof")
 SWITCHES = {"check-config", "print-config", "migrate-config", "check-system", "test-memory", "sentinel", "version", "help", "strict"}
-FILE_WORDS = {"include", "loadmodule", "user", "sentinel", "rename-command"}
+FILE_WORDS = {"include", "loadmodule", "user", "role", "sentinel", "rename-command"}
 
 
 def pages():

@@ -17,11 +17,11 @@ OUR_FLAGS = "may_replicate sentinel only_sentinel protected internal at_once run
 DERIVED_FLAGS = ["movablekeys"]
 CATEGORIES = (
     "keyspace read write set sortedset list hash string bitmap hyperloglog geo stream pubsub admin fast "
-    "slow blocking dangerous connection transaction scripting").split()
+    "slow blocking dangerous connection transaction scripting pathhash").split()
 KEY_FLAGS = ("RO RW OW RM access update insert delete not_key incomplete variable_flags").split()
 REPLIES = "any status integer bulk array map set double".split()
 GROUPS = ("string hash list set sorted-set stream generic bitmap hyperloglog geo pubsub transactions "
-          "scripting connection server cluster sentinel").split()
+          "scripting connection server cluster sentinel pathhash").split()
 
 FIELDS = ("summary since complexity syntax arg_summaries keys find_keys flags acl tips history arity reply "
           "proc deprecated_since replaced_by group").split()

@@ -13,5 +13,7 @@ status quotaApply(reason *why);
 /* The value of client-cpu-share, in percent; shareApplyClients() is called after it has changed. */
 extern int64_t accountClientShare;
 status shareApplyClients(reason *why);
+/* The directive db-cpu-share; shareApplyClients() is called after it has changed, too. */
+extern const configSpecial shareDirective;
 
 #endif

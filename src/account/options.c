@@ -6,6 +6,8 @@
 const configOption accountOptions[] = {
     CONFIG_SPECIAL("db-maxmemory", &quotaDirective, "", .flags = CONFIG_MULTI_WORD,
                    .apply = quotaApply),
+    CONFIG_SPECIAL("db-cpu-share", &shareDirective, "", .flags = CONFIG_MULTI_WORD,
+                   .apply = shareApplyClients),
     CONFIG_INT("client-cpu-share", accountClientShare, 0, 0, 100, .apply = shareApplyClients),
     CONFIG_END,
 };

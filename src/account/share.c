@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shares of time (share.h). A command observer, armed only for sessions with a share, subtracts the
- * duration of each command from two buckets: that of the user, and that of the client. A gate of
- * the same sessions checks both buckets before each request.
+ * duration of each command from up to three buckets: that of the user, that of the database which
+ * was selected when the command began, and that of the client. A gate of the same sessions checks
+ * these buckets before each request. If a database has a share, all sessions are observed.
  *
  * Invariant: a session is in the list of held sessions if and only if this file has set
  * SESSION_PAUSED; its carrier does not read from such a session. Held requests remain unparsed in
@@ -10,10 +11,14 @@
 #include "account/share.h"
 
 #include "account/account_priv.h"
+#include <limits.h>
+
 #include "account/cpu_bucket.h"
 #include "base/base.h"
+#include "base/number.h"
 #include "ds/list.h"
 #include "engine/hot.h"
+#include "engine/lifecycle.h"
 #include "engine/session_slot.h"
 #include "engine/user.h"
 
@@ -24,23 +29,28 @@ enum {
 };
 
 struct share {
-    user *of;
+    user *of; /* NULL: the share of a database: */
+    int db_id;
     cpuBucket bucket;
     uint64_t used_ns, commands, held;
     share *next;
 };
 
-/* State of a session that has, or had, a share: its own or that of its user. */
+/* State of a session that has, or had, a share: its own, or that of its user or database. */
 typedef struct sharedSession {
     session *who;
+    int db_id; /* the database for which the command that is running counts */
     cpuBucket bucket;
     listNode held;
     uint64_t mark; /* the number of executed commands before the one that is running */
     bool has_mark;
 } sharedSession;
 
+enum { SHARES_MAX = 2 }; /* beside that of the session itself */
+
 static struct {
-    share *first;
+    share *first;     /* of users */
+    share *databases; /* in ascending order */
     list held;
     uint64_t turn;
     bool begins;            /* the first session was held after turn `turn` was looked at */
@@ -78,6 +88,17 @@ static sharedSession *stateOf(session *s) { return sessionSlotGet(s, slotIndex()
 
 static share *shareOf(const session *s) { return s->user ? s->user->share : NULL; }
 
+/* The shares of which a session uses time with a command that begins in that database; their
+ * number. */
+static int sharesOf(const session *s, int db_id, share *out[SHARES_MAX]) {
+    int count = 0;
+    if (shareOf(s)) out[count++] = shareOf(s);
+    share *d = shares.databases;
+    while (d && d->db_id < db_id) d = d->next;
+    if (d && d->db_id == db_id) out[count++] = d;
+    return count;
+}
+
 /* True for sessions whose requests never wait: internal ones, replication, the admin port. */
 static bool isExempt(const session *s) {
     return s->flags & (SESSION_INTERNAL | SESSION_REPLAY | SESSION_STREAMS | SESSION_ADMIN_PORT);
@@ -93,9 +114,11 @@ static uint64_t executed(void) {
 
 static bool mayRun(const session *s, sharedSession *shared) {
     int64_t now_ns = clockMonoNs();
-    share *of_user = shareOf(s);
-    return (!of_user || cpuBucketAllows(&of_user->bucket, shares.turn, executed(), now_ns)) &&
-           cpuBucketAllows(&shared->bucket, shares.turn, executed(), now_ns);
+    share *of[SHARES_MAX];
+    int count = sharesOf(s, s->db_id, of);
+    for (int i = 0; i < count; i++)
+        if (!cpuBucketAllows(&of[i]->bucket, shares.turn, executed(), now_ns)) return false;
+    return cpuBucketAllows(&shared->bucket, shares.turn, executed(), now_ns);
 }
 
 /* Does not hold requests in a nested turn: a command is being executed then, and its duration
@@ -108,7 +131,8 @@ static gateVerdict admit(ctx *c) {
     if (!shares.held.count) shares.begins = true;
     s->flags |= SESSION_PAUSED;
     listAppend(heldList(), &shared->held);
-    if (shareOf(s)) shareOf(s)->held++;
+    share *of[SHARES_MAX];
+    for (int i = sharesOf(s, s->db_id, of); i > 0; i--) of[i - 1]->held++;
     if (s->carrier && s->carrier->pause_reading) s->carrier->pause_reading(s, true);
     return GATE_HELD;
 }
@@ -149,10 +173,12 @@ int64_t shareNextMs(void) {
     int looks = LOOKS_PER_TURN;
     for (listNode *n = listFirst(heldList()); n && looks; n = listNext(heldList(), n), looks--) {
         const sharedSession *shared = LIST_OWNER(n, sharedSession, held);
-        const share *of_user = shareOf(shared->who);
         int64_t wait_ns = cpuBucketWaitNs(&shared->bucket, now_ns);
-        int64_t user_ns = of_user ? cpuBucketWaitNs(&of_user->bucket, now_ns) : 0;
-        if (user_ns > wait_ns) wait_ns = user_ns;
+        share *of[SHARES_MAX];
+        for (int i = sharesOf(shared->who, shared->who->db_id, of); i > 0; i--) {
+            int64_t other_ns = cpuBucketWaitNs(&of[i - 1]->bucket, now_ns);
+            if (other_ns > wait_ns) wait_ns = other_ns;
+        }
         if (wait_ns < least_ns) least_ns = wait_ns;
     }
     hotCheck(least_ns >= 0);
@@ -164,20 +190,23 @@ int64_t shareNextMs(void) {
 static void before(ctx *c) {
     sharedSession *shared = stateOf(ctxClient(c));
     if (!shared || c->outer) return;
+    shared->db_id = ctxClient(c)->db_id; /* before SELECT */
     shared->mark = engineHot.commands;
     shared->has_mark = true;
 }
 
-/* Subtracts the time from both buckets. The time is free if one of them has no credit: the commands
+/* Subtracts the time from all buckets. The time is free if one of them has no credit: the commands
  * were allowed to run then because no other client wanted to. */
 static void take(session *s, sharedSession *shared, uint64_t commands, int64_t ns) {
-    share *of_user = shareOf(s);
+    share *of[SHARES_MAX];
     if (isExempt(s)) return;
-    bool is_free =
-        cpuBucketIsOver(&shared->bucket) || (of_user && cpuBucketIsOver(&of_user->bucket));
+    int count = sharesOf(s, shared->db_id, of);
+    bool is_free = cpuBucketIsOver(&shared->bucket);
+    for (int i = 0; i < count; i++) is_free |= cpuBucketIsOver(&of[i]->bucket);
     if (is_free) shares.free_commands += commands;
     cpuBucketTake(&shared->bucket, shares.turn, commands, ns, is_free);
-    if (of_user) cpuBucketTake(&of_user->bucket, shares.turn, commands, ns, is_free);
+    for (int i = 0; i < count; i++)
+        cpuBucketTake(&of[i]->bucket, shares.turn, commands, ns, is_free);
 }
 
 /* Commands that EXEC or a script runs are counted in engineHot.commands one by one; their time is
@@ -187,20 +216,24 @@ static void after(ctx *c, int64_t duration_ns) {
     sharedSession *shared = c->outer || c->origin != ORIGIN_CLIENT ? NULL : stateOf(s);
     if (!shared) return;
     hotCheck(duration_ns >= 0);
+    if (!shared->has_mark) shared->db_id = s->db_id;
     uint64_t inner = shared->has_mark ? engineHot.commands - shared->mark : 0;
     shared->has_mark = false;
     bool ran = !(c->flags & (CTX_NOT_RUN | CTX_REJECTED));
     take(s, shared, inner + ran, duration_ns + REQUEST_NS);
-    share *of_user = shareOf(s);
-    if (!of_user) return;
-    of_user->used_ns += (uint64_t)duration_ns;
-    of_user->commands += ran;
+    share *of[SHARES_MAX];
+    for (int i = sharesOf(s, shared->db_id, of); i > 0; i--) {
+        of[i - 1]->used_ns += (uint64_t)duration_ns;
+        of[i - 1]->commands += ran;
+    }
 }
 
 static void refused(ctx *c, size_t pending) {
     (void)pending; /* the error does not matter */
     sharedSession *shared = stateOf(c->who);
-    if (shared && !c->outer) take(c->who, shared, 0, REQUEST_NS);
+    if (!shared || c->outer) return;
+    shared->db_id = c->who->db_id;
+    take(c->who, shared, 0, REQUEST_NS);
 }
 
 static const commandObserver observer = {
@@ -211,7 +244,8 @@ static const commandObserver observer = {
 /* Arms the gate and the observer for the session if it has a share; disarms them if not. */
 static void arm(session *s) {
     hotCheck(threadIsMain());
-    bool wanted = !(s->flags & SESSION_INTERNAL) && (shareOf(s) || accountClientShare);
+    bool any = shareOf(s) || accountClientShare || shares.databases;
+    bool wanted = any && !(s->flags & SESSION_INTERNAL);
     sharedSession *shared = stateOf(s);
     if (!wanted && !shared) return;
     if (!shared) {
@@ -226,7 +260,7 @@ static void arm(session *s) {
 }
 
 static void onSession(session *s, sessionEvent e) {
-    if (likely(!shares.first && !accountClientShare)) return;
+    if (likely(!shares.first && !accountClientShare && !shares.databases)) return;
     if (e == SESSION_OPENED || e == SESSION_USER_CHANGED) arm(s);
 }
 
@@ -270,6 +304,83 @@ status shareApplyClients(reason *why) {
     return OK;
 }
 
+/* ------------------------------------------------------------------ databases */
+
+/* Sets, replaces or, with 0, removes the share of a database. */
+static void setDatabase(share **list, int db_id, int percent) {
+    share **at = list;
+    while (*at && (*at)->db_id < db_id) at = &(*at)->next;
+    share *s = *at;
+    if (s && s->db_id == db_id && !percent) {
+        *at = s->next;
+        memFree(s);
+    } else if (s && s->db_id == db_id) {
+        shareSetPercent(s, percent);
+    } else if (percent) {
+        share *new = memNew(share);
+        *new = (share){.db_id = db_id, .next = s};
+        cpuBucketInit(&new->bucket, percent, clockMonoNs());
+        *at = new;
+    }
+}
+
+/* "25%" or "25". */
+static bool parsePercent(slice text, int *out) {
+    int64_t percent;
+    if (text.len && text.ptr[text.len - 1] == '%') text.len--;
+    if (!numberParseInt(text, &percent) || percent < 0 || percent > 100) return false;
+    *out = (int)percent;
+    return true;
+}
+
+static status checkList(const slice *words, int count, reason *why) {
+    if (count % 2)
+        return reasonSet(why, ERR_SYNTAX,
+                         "Invalid db-cpu-share parameters: a database and percent, in pairs");
+    for (int i = 0; i < count; i += 2) {
+        int64_t id;
+        int percent;
+        if (!numberParseInt(words[i], &id) || id < 0 || id >= INT_MAX ||
+            (engineDatabaseCount() && id >= engineDatabaseCount()))
+            return reasonSet(why, ERR_SYNTAX, "Invalid database in db-cpu-share");
+        if (!parsePercent(words[i + 1], &percent))
+            return reasonSet(why, ERR_SYNTAX, "Invalid percent in db-cpu-share");
+    }
+    return OK;
+}
+
+/* Databases that keep a share keep their credit and statistics. */
+static status setList(const slice *words, int count, bool more, reason *why) {
+    if (count == 1 && !words[0].len) count = 0;
+    status st = checkList(words, count, why);
+    if (st != OK) return st;
+    for (share *s = more ? NULL : shares.databases, *next; s; s = next) {
+        bool stays = false;
+        next = s->next;
+        for (int i = 0; i < count; i += 2) {
+            int64_t id;
+            stays |= numberParseInt(words[i], &id) && id == s->db_id;
+        }
+        if (!stays) setDatabase(&shares.databases, s->db_id, 0);
+    }
+    for (int i = 0; i < count; i += 2) {
+        int64_t id;
+        int percent;
+        check(numberParseInt(words[i], &id));
+        check(parsePercent(words[i + 1], &percent));
+        setDatabase(&shares.databases, (int)id, percent);
+    }
+    return OK;
+}
+
+static void getList(str *out) {
+    for (const share *s = shares.databases; s; s = s->next)
+        strAppendFormat(out, "%s%d %d%%", s == shares.databases ? "" : " ", s->db_id,
+                        s->bucket.percent);
+}
+
+const configSpecial shareDirective = {.set = setList, .get = getList};
+
 /* ------------------------------------------------------------------ reports */
 
 /* The name of the user is the last field, because it may contain commas. */
@@ -286,11 +397,27 @@ static void printUsers(str *out) {
     }
 }
 
-static void resetStats(void) {
-    for (share *s = shares.first; s; s = s->next) s->used_ns = s->commands = s->held = 0;
+static void printDatabases(str *out) {
+    for (const share *s = shares.databases; s; s = s->next) {
+        shareReport r;
+        shareRead(s, &r);
+        strAppendFormat(out, "cpu_db%d:share=%d,used_usec=%llu,commands=%llu,held=%llu\r\n",
+                        s->db_id, r.percent, (unsigned long long)r.used_us,
+                        (unsigned long long)r.commands, (unsigned long long)r.held);
+    }
 }
 
-static const infoSection sections[] = {{"users", "# Users", 0, INFO_USERS, printUsers}, {0}};
+static void printShares(str *out) {
+    printUsers(out);
+    printDatabases(out);
+}
+
+static void resetStats(void) {
+    for (share *s = shares.first; s; s = s->next) s->used_ns = s->commands = s->held = 0;
+    for (share *s = shares.databases; s; s = s->next) s->used_ns = s->commands = s->held = 0;
+}
+
+static const infoSection sections[] = {{"users", "# Users", 0, INFO_USERS, printShares}, {0}};
 static const gate *const gates[] = {&shareGate, NULL};
 static const commandObserver *const observers[] = {&observer, NULL};
 

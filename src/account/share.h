@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shares of the main thread's time: of users (the rule cpu= of ACL SETUSER) and of single clients
- * (client-cpu-share). Requests beyond the share are not refused: the server stops reading from the
- * client, and requests that were read already wait in their order until there is credit or no other
- * client wants to run (cpu_bucket.h).
+ * Shares of the main thread's time: of users (the rule cpu= of ACL SETUSER), of databases (db-cpu-
+ * share) and of single clients (client-cpu-share). Requests beyond the share are not refused: the
+ * server stops reading from the client, and requests that were read already wait in their order
+ * until there is credit or no other client wants to run (cpu_bucket.h).
  *
  * Only sessions with a share are observed; others cost nothing. Main thread only. */
 #ifndef ACCOUNT_SHARE_H

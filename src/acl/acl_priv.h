@@ -12,21 +12,25 @@
 
 enum aclPubsubDefault { PUBSUB_RESETCHANNELS, PUBSUB_ALLCHANNELS };
 
-/* A "user NAME rule ..." line of the configuration file. */
-typedef struct aclUserLine {
+/* A "user NAME rule ..." or "role NAME rule ..." line of the configuration file. */
+typedef struct aclLine {
     str *words; /* name, then rules */
     int count;
     configSource source;
-    bool is_included; /* an included file has a line of the user, too */
-} aclUserLine;
+    bool is_included; /* an included file has a line of this name, too */
+} aclLine;
+
+typedef struct aclLines {
+    aclLine *list;
+    int count;
+} aclLines;
 
 typedef struct aclConfig {
     str requirepass;
     char *aclfile;
     int64_t acllog_max_len;
     int acl_pubsub_default; /* enum aclPubsubDefault */
-    aclUserLine *user_lines;
-    int user_line_count;
+    aclLines user_lines, role_lines;
     bool users_are_loaded;
 } aclConfig;
 

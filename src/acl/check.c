@@ -261,11 +261,22 @@ static uint8_t actionOf(const aclSelector *s, const command *cmd, bool limits_db
     return needs->keys == KEYS_FIRST ? (uint8_t)(ACTION_KEY + needs->access) : ACTION_DECIDE;
 }
 
+const aclSelector *aclUsualSelector(const aclRules *rules) {
+    hotCheck(rules->selector_count > 0);
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        const aclSelector *s = &rules->selectors[i];
+        for (int word = 0; word < s->command_words; word++) {
+            if (s->commands[word]) return s;
+        }
+    }
+    return &rules->selectors[0];
+}
+
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count) {
     hotCheck(count >= 0);
     bool limits_dbs = aclLimitsDatabases(rules);
-    for (int id = 0; id < count; id++)
-        actions[id] = actionOf(&rules->selectors[0], commandById(id), limits_dbs);
+    const aclSelector *usual = aclUsualSelector(rules);
+    for (int id = 0; id < count; id++) actions[id] = actionOf(usual, commandById(id), limits_dbs);
 }
 
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index) {

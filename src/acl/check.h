@@ -28,10 +28,12 @@ typedef struct aclRequest {
 
 /* `*arg_index` receives the refused argument; 0 if it is the command or the current database. */
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index);
-/* What the root permissions say about a command, one byte per command id, so that usual requests
+/* What one selector says about a command, one byte per command id, so that usual requests
  * need no further decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern
  * with this access. */
 enum { ACTION_DECIDE, ACTION_ALLOW, ACTION_KEY /* + enum aclAccess */ };
+/* The selector that these actions are about: the first one that allows some command. */
+const aclSelector *aclUsualSelector(const aclRules *rules);
 /* Fills the actions of the first `count` ids. */
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count);
 /* True if one of `count` patterns with all of `access` matches. */

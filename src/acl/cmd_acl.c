@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ACL and its subcommands. Main thread only. */
+ * ACL and its subcommands but those of roles (cmd_role.c). Main thread only. */
 #include "account/quota.h"
 #include "account/share.h"
 #include "acl/acl_priv.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
+#include "acl/cmd_acl.h"
 #include "acl/file.h"
 #include "acl/log.h"
 #include "acl/password.h"
@@ -80,10 +81,16 @@ void aclHelpCommand(ctx *c) {
         "CAT [<category>]",
         "    List all commands that belong to <category>, or all command categories",
         "    when no category is specified.",
+        "DELROLE <rolename> [<rolename> ...]",
+        "    Delete a list of roles that no user holds.",
         "DELUSER <username> [<username> ...]",
         "    Delete a list of users.",
+        "DIGEST",
+        "    Return a digest of all users and roles, to compare those of servers.",
         "DRYRUN <username> <command> [<arg> ...]",
         "    Returns whether the user can execute the given command without executing the command.",
+        "GETROLE <rolename>",
+        "    Get the role's details.",
         "GETUSER <username>",
         "    Get the user's details.",
         "EXPORT",
@@ -92,13 +99,17 @@ void aclHelpCommand(ctx *c) {
         "    Generate a secure 256-bit user password. The optional `bits` argument can",
         "    be used to specify a different size.",
         "LIST",
-        "    Show users details in config file format.",
+        "    Show roles and users details in config file format.",
         "LOAD",
         "    Reload users from the ACL file.",
         "LOG [<count> | RESET]",
         "    Show the ACL log entries.",
         "SAVE",
         "    Save the current config to the ACL file.",
+        "ROLES",
+        "    List all the registered role names.",
+        "SETROLE <rolename> <rule> [<rule> ...]",
+        "    Create or modify a role with the specified rules.",
         "SETUSER <username> <rule> [<rule> ...]",
         "    Create or modify a user with the specified rules.",
         "USERS",
@@ -129,8 +140,8 @@ void aclUsersCommand(ctx *c) {
     for (int i = 0; i < count; i++) replyBulk(c, all[i]->as_user.name);
 }
 
-static void warnFirstArgs(const aclRules *rules) {
-    for (uint32_t i = 0; i < rules->selector_count; i++) {
+void aclWarnRules(const aclRules *rules) {
+    for (uint32_t i = 0; i < rules->own_count; i++) {
         if (rules->selectors[i].first_arg_count) aclWarnFirstArgs(&rules->selectors[i]);
     }
 }
@@ -139,26 +150,46 @@ static void replyUsers(ctx *c, void (*describe)(const aclRules *rules, str *out)
     hotCheck(threadIsMain());
     int count;
     aclUser *const *all = usersAll(&count);
-    replyArray(c, count);
     str line = STR_EMPTY;
     for (int i = 0; i < count; i++) {
         strClear(&line);
-        strAppendText(&line, "user ");
-        strAppendSlice(&line, all[i]->as_user.name);
-        strAppendByte(&line, ' ');
-        describe(all[i]->rules, &line);
+        userDescribeLine(all[i], describe, &line);
         replyBulk(c, strSlice(&line));
-        warnFirstArgs(all[i]->rules);
+        aclWarnRules(all[i]->rules);
     }
     strFree(&line);
 }
 
-/* ACL LIST. Reply: the users in the form of ACL files. */
-void aclListCommand(ctx *c) { replyUsers(c, aclDescribe); }
+static void replyRoles(ctx *c, const aclRoleSet *roles) {
+    hotCheck(threadIsMain());
+    str line = STR_EMPTY;
+    for (int i = 0; i < roles->count; i++) {
+        strClear(&line);
+        roleDescribeLine(&roles->list[i], &line);
+        replyBulk(c, strSlice(&line));
+        aclWarnRules(roles->list[i].rules);
+    }
+    strFree(&line);
+}
+
+/* ACL LIST. Reply: the roles and users in the form of ACL files. */
+void aclListCommand(ctx *c) {
+    int count;
+    (void)usersAll(&count); /* for the count */
+    const aclRoleSet *roles = rolesCurrent();
+    replyArray(c, roles->count + count);
+    replyRoles(c, roles);
+    replyUsers(c, aclDescribe);
+}
 
 /* ACL EXPORT. Reply: the users as ACL LIST replies them, without the rules that only this server
- * has, so that Valkey loads them. */
-void aclExportCommand(ctx *c) { replyUsers(c, aclDescribePortable); }
+ * has and with roles as selectors, so that Valkey loads them. */
+void aclExportCommand(ctx *c) {
+    int count;
+    (void)usersAll(&count); /* for the count */
+    replyArray(c, count);
+    replyUsers(c, aclDescribePortable);
+}
 
 static void replyPart(ctx *c, const char *name, const aclSelector *s,
                       void (*describe)(const aclSelector *s, str *out)) {
@@ -175,6 +206,17 @@ static void replySelector(ctx *c, const aclSelector *s) {
     replyPart(c, "keys", s, aclDescribeKeys);
     replyPart(c, "channels", s, aclDescribeChannels);
     replyPart(c, "databases", s, aclDescribeDatabases);
+}
+
+void aclReplyRights(ctx *c, const aclRules *rules) {
+    hotCheck(rules->own_count > 0);
+    replySelector(c, &rules->selectors[0]);
+    replyBulkText(c, "selectors");
+    replyArray(c, rules->own_count - 1);
+    for (uint32_t i = 1; i < rules->own_count; i++) {
+        replyMap(c, 4);
+        replySelector(c, &rules->selectors[i]);
+    }
 }
 
 /* Only of users with a limit: others are shown as Valkey shows them. */
@@ -197,6 +239,14 @@ static void replyShare(ctx *c, const share *s) {
     replyInteger(c, (int64_t)r.used_us);
 }
 
+/* Only where roles exist: else the reply is that of Valkey 9.1. */
+static void replyRolesOf(ctx *c, const aclRules *rules) {
+    hotCheck(rules->role_count <= (uint32_t)rolesCurrent()->count);
+    replyBulkText(c, "roles");
+    replyArray(c, rules->role_count);
+    for (uint32_t i = 0; i < rules->role_count; i++) replyBulk(c, rules->roles[i]);
+}
+
 /* ACL GETUSER username. Reply: a map with the rules of the user, or null. */
 void aclGetuserCommand(ctx *c) {
     hotCheck(c->argc == 3);
@@ -209,7 +259,8 @@ void aclGetuserCommand(ctx *c) {
     const aclRules *rules = u->rules;
     const quota *limit = u->as_user.quota;
     const share *part = u->as_user.share;
-    replyMap(c, 7 + (limit ? 2 : 0) + (part ? 2 : 0));
+    bool has_roles = rolesCurrent()->count > 0;
+    replyMap(c, 7 + has_roles + (limit ? 2 : 0) + (part ? 2 : 0));
     replyBulkText(c, "flags");
     replySet(c, 1 + rules->nopass);
     replyBulkText(c, rules->on ? "on" : "off");
@@ -222,22 +273,16 @@ void aclGetuserCommand(ctx *c) {
         replyBulk(c, strSlice(&hash));
         strFree(&hash);
     }
-    replySelector(c, &rules->selectors[0]);
-    replyBulkText(c, "selectors");
-    replyArray(c, rules->selector_count - 1);
-    for (uint32_t i = 1; i < rules->selector_count; i++) {
-        replyMap(c, 4);
-        replySelector(c, &rules->selectors[i]);
-    }
+    aclReplyRights(c, rules);
+    if (has_roles) replyRolesOf(c, rules);
     if (limit) replyLimit(c, limit);
     if (part) replyShare(c, part);
-    warnFirstArgs(rules);
+    aclWarnRules(rules);
 }
 
 /* ------------------------------------------------------------------ changing */
 
-/* Applies the rules to a draft; on failure the error was replied. */
-static bool applyRules(ctx *c, aclDraft *d) {
+bool aclApplyArguments(ctx *c, aclDraft *d, const char *subcommand) {
     hotCheck(c->argc >= 3);
     str *rules;
     int count;
@@ -253,7 +298,7 @@ static bool applyRules(ctx *c, aclDraft *d) {
         slice rule = strSlice(&rules[i]);
         error = aclDraftApply(d, rule, aclGivesAllChannels());
         if (error) {
-            replyErrorFormat(c, "ERR Error in ACL SETUSER modifier '%.*s': %s",
+            replyErrorFormat(c, "ERR Error in ACL %s modifier '%.*s': %s", subcommand,
                              (int)strnlen(rule.ptr, rule.len), rule.ptr, error);
         }
         passwordWipe(rule);
@@ -279,7 +324,7 @@ void aclSetuserCommand(ctx *c) {
     } else {
         aclDraftInit(&d, aclGivesAllChannels());
     }
-    if (applyRules(c, &d)) {
+    if (aclApplyArguments(c, &d, "SETUSER")) {
         usersSetTake(name, aclRulesNew(&d));
         replyOk(c);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "acl/catalog.h"
+#include "acl/roles.h"
 #include "acl/rules.h"
 #include "base/base.h"
 #include "base/glob.h"
@@ -261,10 +262,22 @@ static void takeSelector(block *b, aclSelector *s, const aclDraftSelector *from)
     s->uses = usesOf(s);
 }
 
+/* Takes an array of the names. */
+static const slice *takeNames(block *b, const str *names, int count) {
+    hotCheck(count >= 0);
+    slice *list = take(b, sizeof(*list) * (size_t)count, _Alignof(slice));
+    for (int i = 0; i < count; i++) {
+        const char *text = takeText(b, strSlice(&names[i]));
+        if (list) list[i] = sliceMake(text, names[i].len);
+    }
+    return list;
+}
+
 static aclRules *fill(block *b, const aclDraft *d) {
     hotCheck(d->selector_count > 0);
     size_t selectors = (size_t)d->selector_count, passwords = (size_t)d->password_count;
     aclRules *rules = take(b, sizeof(*rules) + selectors * sizeof(aclSelector), _Alignof(aclRules));
+    const slice *roles = takeNames(b, d->roles, d->role_count);
     uint8_t *hashes = take(b, passwords * ACL_HASH_SIZE, 1);
     if (hashes) memcpy(hashes, d->passwords, passwords * ACL_HASH_SIZE);
     if (rules) {
@@ -274,21 +287,12 @@ static aclRules *fill(block *b, const aclDraft *d) {
                             .cpu_percent = d->cpu_percent,
                             .password_count = (uint32_t)passwords,
                             .selector_count = (uint32_t)selectors,
+                            .role_count = (uint32_t)d->role_count,
+                            .roles = roles,
                             .passwords = (const uint8_t(*)[ACL_HASH_SIZE])hashes};
     }
     for (size_t i = 0; i < selectors; i++)
         takeSelector(b, rules ? &rules->selectors[i] : NULL, &d->selectors[i]);
-    return rules;
-}
-
-aclRules *aclRulesNew(const aclDraft *d) {
-    check(d->selector_count >= 1);
-    block measured = {0};
-    (void)fill(&measured, d); /* counts only */
-    block b = {.at = memAlloc(measured.size)};
-    aclRules *rules = fill(&b, d);
-    check(b.size == measured.size);
-    check((char *)rules == b.at);
     return rules;
 }
 
@@ -318,23 +322,92 @@ static void draftSelector(aclDraftSelector *d, const aclSelector *s) {
     memcpy(d->dbs, s->dbs, sizeof(*d->dbs) * s->db_count);
 }
 
+static void takeSelectorsOf(aclDraft *d, const aclRules *rules) {
+    hotCheck(rules->own_count > 0);
+    size_t cap = 1;
+    while (cap < rules->own_count) cap *= 2;
+    d->selectors = memNewArray(aclDraftSelector, cap);
+    d->selector_count = (int)rules->own_count;
+    for (uint32_t i = 0; i < rules->own_count; i++)
+        draftSelector(&d->selectors[i], &rules->selectors[i]);
+}
+
 void aclDraftFrom(aclDraft *d, const aclRules *rules) {
     hotCheck(threadIsMain());
     *d = (aclDraft){.on = rules->on,
                     .nopass = rules->nopass,
-                    .maxmemory = rules->maxmemory,
-                    .cpu_percent = rules->cpu_percent,
+                    .maxmemory = rules->own_maxmemory,
+                    .cpu_percent = rules->own_cpu_percent,
                     .password_count = (int)rules->password_count,
-                    .selector_count = (int)rules->selector_count};
-    size_t cap = 1;
-    while (cap < rules->selector_count) cap *= 2;
-    d->selectors = memNewArray(aclDraftSelector, cap);
-    for (uint32_t i = 0; i < rules->selector_count; i++)
-        draftSelector(&d->selectors[i], &rules->selectors[i]);
+                    .known = rolesCurrent()};
+    takeSelectorsOf(d, rules);
+    if (rules->role_count) d->roles = memNewArray(str, rules->role_count);
+    for (uint32_t i = 0; i < rules->role_count; i++) {
+        if (rolesFind(d->known, rules->roles[i]))
+            d->roles[d->role_count++] = strNew(rules->roles[i]);
+    }
     if (!rules->password_count) return;
-    for (cap = 1; cap < rules->password_count;) cap *= 2;
+    size_t cap = 1;
+    while (cap < rules->password_count) cap *= 2;
     d->passwords = memAlloc(cap * ACL_HASH_SIZE);
     memcpy(d->passwords, rules->passwords, rules->password_count * ACL_HASH_SIZE);
+}
+
+/* ------------------------------------------------------------------ compiling */
+
+/* Takes one block for all of the draft. */
+static aclRules *compile(const aclDraft *d, uint32_t own_count) {
+    block measured = {0};
+    (void)fill(&measured, d); /* counts only */
+    block b = {.at = memAlloc(measured.size)};
+    aclRules *rules = fill(&b, d);
+    check(b.size == measured.size);
+    check((char *)rules == b.at);
+    rules->own_count = own_count;
+    return rules;
+}
+
+/* Adds the selectors of a role, for which there is space; the limits become the greater ones. */
+static void addRole(aclDraft *all, const aclRules *role, uint64_t *maxmemory, int *cpu_percent) {
+    check(role->role_count == 0);
+    for (uint32_t i = 0; i < role->own_count; i++)
+        draftSelector(&all->selectors[all->selector_count++], &role->selectors[i]);
+    if (role->maxmemory > *maxmemory) *maxmemory = role->maxmemory;
+    if (role->cpu_percent > *cpu_percent) *cpu_percent = role->cpu_percent;
+}
+
+aclRules *aclRulesNew(const aclDraft *d) {
+    check(d->selector_count >= 1);
+    int own = d->selector_count, total = own, cpu_percent = 0;
+    uint64_t maxmemory = 0;
+    for (int i = 0; i < d->role_count; i++) {
+        const aclRole *role = rolesFind(d->known, strSlice(&d->roles[i]));
+        check(role != NULL);
+        total += (int)role->rules->own_count;
+    }
+    aclDraft all = *d;
+    all.selectors = memNewArray(aclDraftSelector, (size_t)total);
+    memcpy(all.selectors, d->selectors, sizeof(*all.selectors) * (size_t)own);
+    for (int i = 0; i < d->role_count; i++) {
+        const aclRole *role = rolesFind(d->known, strSlice(&d->roles[i]));
+        addRole(&all, role->rules, &maxmemory, &cpu_percent);
+    }
+    check(all.selector_count == total);
+    if (!all.maxmemory) all.maxmemory = maxmemory;
+    if (!all.cpu_percent) all.cpu_percent = cpu_percent;
+    aclRules *rules = compile(&all, (uint32_t)own);
+    rules->own_maxmemory = d->maxmemory;
+    rules->own_cpu_percent = d->cpu_percent;
+    for (int i = own; i < total; i++) aclDraftSelectorClear(&all.selectors[i]);
+    memFree(all.selectors);
+    return rules;
+}
+
+bool aclHoldsRole(const aclRules *rules, slice role) {
+    for (uint32_t i = 0; i < rules->role_count; i++) {
+        if (sliceEqual(rules->roles[i], role)) return true;
+    }
+    return false;
 }
 
 void aclWarnFirstArgs(const aclSelector *s) {

@@ -86,14 +86,22 @@ void aclDescribeDatabases(const aclSelector *s, str *out) {
     endParts(out, start);
 }
 
-/* True for "+getpxt" or "-memory|explain": a rule for a command that Valkey does not have. */
+/* True if the command is of Valkey 9.2 or later. */
+static bool isNewer(const command *cmd) {
+    hotCheck(cmd->spec);
+    const char *since = cmd->spec->since;
+    return since && strncmp(since, "9.2", 3) == 0;
+}
+
+/* True for "+getpxt" or "-memory|explain": a rule for commands that Valkey 9.1 does not have. */
 static bool namesExtension(slice rule) {
-    if (rule.len < 2 || rule.ptr[1] == '@') return false;
+    if (rule.len < 2) return false;
+    if (rule.ptr[1] == '@') return sliceIs(sliceMake(rule.ptr + 1, rule.len - 1), "@pathhash");
     slice name = sliceMake(rule.ptr + 1, rule.len - 1);
     const command *cmd = commandFindByFullName(name);
     const char *bar = memchr(name.ptr, '|', name.len);
     if (!cmd && bar) cmd = commandFindByFullName(sliceMake(name.ptr, (size_t)(bar - name.ptr)));
-    return cmd && cmd->flags & CMD_EXTENDED;
+    return cmd && (cmd->flags & CMD_EXTENDED || isNewer(cmd));
 }
 
 /* Appends the rules for commands, without those that name commands which Valkey does not have. */
@@ -124,7 +132,32 @@ static void appendSelector(const aclSelector *s, str *out, bool in_selector, boo
     }
 }
 
-static void describe(const aclRules *rules, bool portable, str *out) {
+static void appendRoles(const aclRules *rules, str *out) {
+    hotCheck(rules->role_count > 0);
+    strAppendText(out, " role=");
+    for (uint32_t i = 0; i < rules->role_count; i++) {
+        if (i) strAppendByte(out, ',');
+        strAppendSlice(out, rules->roles[i]);
+    }
+}
+
+static void appendLimits(uint64_t maxmemory, int cpu_percent, str *out) {
+    hotCheck(cpu_percent >= 0);
+    if (maxmemory) strAppendFormat(out, "maxmemory=%llu ", (unsigned long long)maxmemory);
+    if (cpu_percent) strAppendFormat(out, "cpu=%d%% ", cpu_percent);
+}
+
+static void appendSelectors(const aclRules *rules, uint32_t count, bool portable, str *out) {
+    hotCheck(count > 0);
+    appendSelector(&rules->selectors[0], out, false, portable);
+    for (uint32_t i = 1; i < count; i++) {
+        strAppendText(out, " (");
+        appendSelector(&rules->selectors[i], out, true, portable);
+        strAppendByte(out, ')');
+    }
+}
+
+static void appendLogin(const aclRules *rules, str *out) {
     hotCheck(threadIsMain());
     strAppendText(out, rules->on ? "on " : "off ");
     if (rules->nopass) strAppendText(out, "nopass ");
@@ -133,17 +166,26 @@ static void describe(const aclRules *rules, bool portable, str *out) {
         aclAppendHash(out, rules->passwords[i]);
         strAppendByte(out, ' ');
     }
-    if (rules->maxmemory && !portable)
-        strAppendFormat(out, "maxmemory=%llu ", (unsigned long long)rules->maxmemory);
-    if (rules->cpu_percent && !portable) strAppendFormat(out, "cpu=%d%% ", rules->cpu_percent);
-    appendSelector(&rules->selectors[0], out, false, portable);
-    for (uint32_t i = 1; i < rules->selector_count; i++) {
-        strAppendText(out, " (");
-        appendSelector(&rules->selectors[i], out, true, portable);
-        strAppendByte(out, ')');
-    }
 }
 
-void aclDescribe(const aclRules *rules, str *out) { describe(rules, false, out); }
+void aclDescribe(const aclRules *rules, str *out) {
+    appendLogin(rules, out);
+    aclDescribeRole(rules, out);
+    if (rules->role_count) appendRoles(rules, out);
+}
 
-void aclDescribePortable(const aclRules *rules, str *out) { describe(rules, true, out); }
+void aclDescribePortable(const aclRules *rules, str *out) {
+    appendLogin(rules, out);
+    appendSelectors(rules, rules->selector_count, true, out);
+}
+
+void aclDescribeExpanded(const aclRules *rules, str *out) {
+    appendLogin(rules, out);
+    appendLimits(rules->maxmemory, rules->cpu_percent, out);
+    appendSelectors(rules, rules->selector_count, false, out);
+}
+
+void aclDescribeRole(const aclRules *rules, str *out) {
+    appendLimits(rules->own_maxmemory, rules->own_cpu_percent, out);
+    appendSelectors(rules, rules->own_count, false, out);
+}

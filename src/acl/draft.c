@@ -7,6 +7,7 @@
 
 #include "acl/catalog.h"
 #include "acl/password.h"
+#include "acl/roles.h"
 #include "acl/rules.h"
 #include "base/base.h"
 #include "base/number.h"
@@ -25,6 +26,8 @@ static const char no_such_password[] =
 static const char bad_hash[] =
     "The password hash must be exactly 64 characters and contain only lowercase hexadecimal "
     "characters";
+const char ACL_UNKNOWN_ROLE[] = "The specified role does not exist";
+static const char rule_of_user[] = "This rule can't be used in a role";
 static const char bad_db[] = "The provided database ID is out of range";
 
 /* Makes space for one more item; the capacity is a power of two. */
@@ -86,7 +89,7 @@ static void selectorInit(aclDraftSelector *s, bool all_channels) {
     resetCommands(s, "-@all");
 }
 
-static void selectorClear(aclDraftSelector *s) {
+void aclDraftSelectorClear(aclDraftSelector *s) {
     resetKeys(s);
     resetChannels(s);
     memFree(s->dbs);
@@ -330,7 +333,7 @@ static const char *addSelector(aclDraft *d, slice rule, bool all_channels) {
     for (int i = 0; i < count && !error; i++) error = applyToSelector(&s, strSlice(&words[i]));
     strFreeWords(words, count);
     if (error) {
-        selectorClear(&s);
+        aclDraftSelectorClear(&s);
         return error;
     }
     d->selectors = grow(d->selectors, d->selector_count, sizeof(*d->selectors));
@@ -341,18 +344,20 @@ static const char *addSelector(aclDraft *d, slice rule, bool all_channels) {
 /* ------------------------------------------------------------------ users */
 
 void aclDraftInit(aclDraft *d, bool all_channels) {
-    *d = (aclDraft){.selector_count = 1, .selectors = memNew(aclDraftSelector)};
+    *d = (aclDraft){
+        .selector_count = 1, .selectors = memNew(aclDraftSelector), .known = rolesCurrent()};
     selectorInit(d->selectors, all_channels);
 }
 
 static void clearSelectors(aclDraft *d) {
-    while (d->selector_count > 1) selectorClear(&d->selectors[--d->selector_count]);
+    while (d->selector_count > 1) aclDraftSelectorClear(&d->selectors[--d->selector_count]);
 }
 
 void aclDraftClear(aclDraft *d) {
     hotCheck(threadIsMain());
     clearSelectors(d);
-    if (d->selector_count) selectorClear(&d->selectors[0]);
+    if (d->selector_count) aclDraftSelectorClear(&d->selectors[0]);
+    strFreeWords(d->roles, d->role_count);
     memFree(d->selectors);
     memFree(d->passwords);
     *d = (aclDraft){0};
@@ -421,25 +426,95 @@ static const char *applyCpu(aclDraft *d, slice text) {
     return NULL;
 }
 
+static void resetRoles(aclDraft *d) {
+    strFreeWords(d->roles, d->role_count);
+    d->roles = NULL;
+    d->role_count = 0;
+}
+
+static int compareRoles(const void *a, const void *b) {
+    return sliceCompare(strSlice(a), strSlice(b));
+}
+
+/* role=<name>[,<name>...] replaces the roles. */
+static const char *applyRoles(aclDraft *d, slice list) {
+    hotCheck(d->known);
+    str *roles = NULL;
+    int count = 0;
+    const char *error = NULL;
+    for (bool more = true; more && !error;) {
+        const char *comma = list.len ? memchr(list.ptr, ',', list.len) : NULL;
+        slice name = sliceMake(list.ptr, comma ? (size_t)(comma - list.ptr) : list.len);
+        more = comma != NULL;
+        if (more) list = sliceFrom(list, name.len + 1);
+        if (roleNameError(name)) {
+            error = syntax_error;
+        } else if (!rolesFind(d->known, name)) {
+            error = ACL_UNKNOWN_ROLE;
+        } else {
+            roles = grow(roles, count, sizeof(*roles));
+            roles[count++] = strNew(name);
+        }
+    }
+    if (error) {
+        strFreeWords(roles, count);
+        return error;
+    }
+    qsort(roles, (size_t)count, sizeof(*roles), compareRoles);
+    int unique = 0;
+    for (int i = 0; i < count; i++) {
+        if (unique && sliceEqual(strSlice(&roles[unique - 1]), strSlice(&roles[i]))) {
+            strFree(&roles[i]);
+        } else {
+            roles[unique++] = roles[i];
+        }
+    }
+    resetRoles(d);
+    d->roles = roles;
+    d->role_count = unique;
+    return NULL;
+}
+
 static void reset(aclDraft *d, bool all_channels) {
     resetPasswords(d, false);
+    resetRoles(d);
     d->on = false;
     d->maxmemory = 0;
     d->cpu_percent = 0;
     clearSelectors(d);
-    selectorClear(&d->selectors[0]);
+    aclDraftSelectorClear(&d->selectors[0]);
     selectorInit(&d->selectors[0], all_channels);
 }
 
+/* True for "cpu=20%" and prefix "cpu="; `*value` receives "20%". */
+static bool hasPrefix(slice rule, const char *prefix, slice *value) {
+    size_t len = strlen(prefix);
+    hotCheck(len > 0);
+    if (rule.len < len || !sliceIs(sliceMake(rule.ptr, len), prefix)) return false;
+    *value = sliceFrom(rule, len);
+    return true;
+}
+
+/* True for rules about passwords, the state and roles, which only users have. */
+static bool isOfUsers(slice rule) {
+    hotCheck(rule.len > 0);
+    static const char *const words[] = {"on", "off", "nopass", "resetpass", "reset", "resetroles"};
+    slice value;
+    if (memchr("><#!", rule.ptr[0], 4) || hasPrefix(rule, "role=", &value)) return true;
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (sliceIs(rule, words[i])) return true;
+    }
+    return false;
+}
+
 const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels) {
+    slice value;
     if (rule.len == 0) return NULL;
+    if (d->is_role && isOfUsers(rule)) return rule_of_user;
     if (memchr("><#!", rule.ptr[0], 4)) return applyPassword(d, rule);
-    const slice maxmemory = SLICE("maxmemory=");
-    if (rule.len >= maxmemory.len && sliceIs(sliceMake(rule.ptr, maxmemory.len), "maxmemory="))
-        return applyMaxmemory(d, sliceFrom(rule, maxmemory.len));
-    const slice cpu = SLICE("cpu=");
-    if (rule.len >= cpu.len && sliceIs(sliceMake(rule.ptr, cpu.len), "cpu="))
-        return applyCpu(d, sliceFrom(rule, cpu.len));
+    if (hasPrefix(rule, "maxmemory=", &value)) return applyMaxmemory(d, value);
+    if (hasPrefix(rule, "cpu=", &value)) return applyCpu(d, value);
+    if (hasPrefix(rule, "role=", &value)) return applyRoles(d, value);
     bool closed = rule.ptr[rule.len - 1] == ')';
     if (rule.ptr[0] == '(' && closed) return addSelector(d, rule, all_channels);
     if (sliceIs(rule, "on") || sliceIs(rule, "off")) {
@@ -450,6 +525,8 @@ const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels) {
         clearSelectors(d);
     } else if (sliceIs(rule, "reset")) {
         reset(d, all_channels);
+    } else if (sliceIs(rule, "resetroles")) {
+        resetRoles(d);
     } else if (sliceIs(rule, "sanitize-payload") || sliceIs(rule, "skip-sanitize-payload")) {
         return NULL; /* accepted for compatibility: payloads are always validated */
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users from files (file.h). A file is parsed completely before anything is replaced. Its lines are
- * split at single blanks, without quotes: no name or rule contains blanks. Main thread only. */
+ * The ACL file (file.h). It is parsed completely before anything is replaced. Its lines are split
+ * at single blanks, without quotes: no name or rule contains blanks. Main thread only. */
 #include "acl/file.h"
 
 #include <errno.h>
@@ -11,15 +11,16 @@
 #include "base/base.h"
 #include "io/file.h"
 
-enum { FILE_BYTES_MAX = 1024 * 1024 * 1024, NEW_FILE_MODE = 0644 };
+enum { FILE_BYTES_MAX = 1024 * 1024 * 1024, NEW_FILE_MODE = 0644, NAME_SHOWN_MAX = 256 };
 
 static const char unknown_rule[] = "Unknown command or category name in ACL";
 
-/* The users parsed so far. */
+/* The users and roles parsed so far. */
 typedef struct loading {
     const char *path;
     loadedUser *users;
     int count, cap;
+    aclRoleSet roles;
     str *errors;
 } loading;
 
@@ -34,14 +35,14 @@ static void addUserTake(loading *l, slice name, aclRules *rules, int line) {
 static void clearUsers(loading *l) {
     for (int i = 0; i < l->count; i++) memFree(l->users[i].rules);
     memFree(l->users);
+    rolesClear(&l->roles);
     l->users = NULL;
     l->count = l->cap = 0;
 }
 
 /* ------------------------------------------------------------------ the ACL file */
 
-/* Splits at every single blank; memFree() the result. */
-static slice *splitAtBlanks(slice line, int *count) {
+slice *aclSplitAtBlanks(slice line, int *count) {
     int n = 1;
     for (size_t i = 0; i < line.len; i++) n += line.ptr[i] == ' ';
     slice *words = memNewArray(slice, (size_t)n);
@@ -82,6 +83,37 @@ static void applyRules(loading *l, aclDraft *d, const slice *words, int count, i
     strFreeWords(rules, rule_count);
 }
 
+/* A role that users of the lines after it may hold. */
+static void takeRoleLine(loading *l, const slice *words, int count, int line) {
+    hotCheck(count > 0);
+    if (count < 2 || words[1].len == 0) {
+        strAppendFormat(l->errors, "%s:%d: role declaration requires a role name. ", l->path, line);
+        return;
+    }
+    const char *bad_name = roleNameError(words[1]);
+    int shown = (int)sizeMin(words[1].len, NAME_SHOWN_MAX);
+    if (bad_name) {
+        strAppendFormat(l->errors, "%s:%d: invalid role name '%.*s': %s. ", l->path, line, shown,
+                        words[1].ptr, bad_name);
+        return;
+    }
+    if (rolesFind(&l->roles, words[1])) {
+        strAppendFormat(l->errors, "WARNING: Duplicate role '%.*s' found on line %d. ", shown,
+                        words[1].ptr, line);
+        return;
+    }
+    aclDraft d;
+    aclDraftInit(&d, aclGivesAllChannels());
+    d.is_role = true;
+    size_t before = l->errors->len;
+    strAppendFormat(l->errors, "Error in role declaration '%.*s': ", shown, words[1].ptr);
+    size_t without_error = l->errors->len;
+    applyRules(l, &d, words + 2, count - 2, line);
+    if (l->errors->len == without_error) strCut(l->errors, before);
+    rolesAddTake(&l->roles, words[1], aclRulesNew(&d));
+    aclDraftClear(&d);
+}
+
 static void takeUserLine(loading *l, const slice *words, int count, int line) {
     bool is_user = sliceEqual(words[0], SLICE("user"));
     if (!is_user || count < 2 || words[1].len == 0) {
@@ -98,6 +130,7 @@ static void takeUserLine(loading *l, const slice *words, int count, int line) {
     }
     aclDraft d;
     aclDraftInit(&d, aclGivesAllChannels());
+    d.known = &l->roles;
     applyRules(l, &d, words + 2, count - 2, line);
     addUserTake(l, words[1], aclRulesNew(&d), line);
     aclDraftClear(&d);
@@ -135,8 +168,12 @@ static status parseFile(loading *l, slice content) {
         slice line = sliceTrim(sliceMake(content.ptr, len));
         if (line.len) {
             int count;
-            slice *words = splitAtBlanks(line, &count);
-            takeUserLine(l, words, count, number);
+            slice *words = aclSplitAtBlanks(line, &count);
+            if (sliceEqual(words[0], SLICE("role"))) {
+                takeRoleLine(l, words, count, number);
+            } else {
+                takeUserLine(l, words, count, number);
+            }
             memFree(words);
         }
         len += end != NULL;
@@ -170,16 +207,10 @@ status aclFileLoad(str *errors) {
         return st;
     }
     st = parseFile(&l, strSlice(&content));
-    if (st == OK) usersReplaceTake(l.users, l.count);
+    if (st == OK) usersReplaceTake(l.users, l.count, &l.roles);
     clearUsers(&l);
     strFree(&content);
     return st;
-}
-
-static void appendUser(str *out, const aclUser *u) {
-    strAppendSlice(out, u->as_user.name);
-    strAppendByte(out, ' ');
-    aclDescribe(u->rules, out);
 }
 
 status aclFileSave(reason *why) {
@@ -187,163 +218,16 @@ status aclFileSave(reason *why) {
     str content = STR_EMPTY;
     int count;
     aclUser *const *all = usersAll(&count);
+    const aclRoleSet *roles = rolesCurrent();
+    for (int i = 0; i < roles->count; i++) {
+        roleDescribeLine(&roles->list[i], &content);
+        strAppendByte(&content, '\n');
+    }
     for (int i = 0; i < count; i++) {
-        strAppendText(&content, "user ");
-        appendUser(&content, all[i]);
+        userDescribeLine(all[i], aclDescribe, &content);
         strAppendByte(&content, '\n');
     }
     status st = fileReplace(aclConf.aclfile, strSlice(&content), NEW_FILE_MODE, why);
     strFree(&content);
     return st;
-}
-
-/* ------------------------------------------------------------------ lines of the configuration */
-
-/* Applies the rules of a line; NULL or the error text. `*bad` is the rule with the error. */
-static const char *applyLine(aclDraft *d, const slice *words, int count, str *bad) {
-    str *rules;
-    int rule_count;
-    if (aclJoinSelectors(words, count, &rules, &rule_count) >= 0) return "Wrong format";
-    const char *error = NULL;
-    for (int i = 0; i < rule_count && !error; i++) {
-        const char *of_rule = aclDraftApply(d, strSlice(&rules[i]), aclGivesAllChannels());
-        bool is_known = commandIdCount() > 0 || !of_rule || strcmp(of_rule, unknown_rule) != 0;
-        if (!of_rule || !is_known) continue;
-        error = of_rule;
-        strAppendSlice(bad, strSlice(&rules[i]));
-    }
-    strFreeWords(rules, rule_count);
-    return error;
-}
-
-status aclUserLineCheck(const slice *words, int count, reason *why) {
-    hotCheck(threadIsMain());
-    aclDraft d;
-    str bad = STR_EMPTY;
-    aclDraftInit(&d, aclGivesAllChannels());
-    const char *error = applyLine(&d, words + 1, count - 1, &bad);
-    aclDraftClear(&d);
-    strFree(&bad);
-    if (!error || strcmp(error, unknown_rule) == 0) return OK; /* known once modules are loaded */
-    return reasonSet(why, ERR_SYNTAX, "Error in user declaration '%.*s': %s",
-                     (int)sizeMin(words[0].len, 64), words[0].ptr, error);
-}
-
-static status parseLine(const aclUserLine *line, aclRules **rules) {
-    slice *words = memNewArray(slice, (size_t)line->count);
-    for (int i = 0; i < line->count; i++) words[i] = strSlice(&line->words[i]);
-    aclDraft d;
-    str bad = STR_EMPTY;
-    aclDraftInit(&d, aclGivesAllChannels());
-    const char *error = applyLine(&d, words + 1, line->count - 1, &bad);
-    if (error) {
-        /* Not the rule of another error: it might be a password. */
-        bool shown = strcmp(error, unknown_rule) == 0;
-        logWarning("Error loading ACL rule '%s' for the user named '%s': %s",
-                   shown ? strText(&bad) : "(hidden)", strText(&line->words[0]), error);
-    } else {
-        *rules = aclRulesNew(&d);
-        if (!(*rules)->on) {
-            logNotice(
-                "The user '%s' is disabled (there is no 'on' modifier in the user description). Make "
-                "sure this is not a configuration error.",
-                strText(&line->words[0]));
-        }
-    }
-    aclDraftClear(&d);
-    strFree(&bad);
-    memFree(words);
-    return error ? ERR_SYNTAX : OK;
-}
-
-status aclUserLinesApply(reason *why) {
-    hotCheck(threadIsMain());
-    for (int i = 0; i < aclConf.user_line_count; i++) {
-        const aclUserLine *line = &aclConf.user_lines[i];
-        aclRules *rules;
-        slice name = strSlice(&line->words[0]);
-        bool valid = userNameIsValid(name);
-        if (!valid) logWarning("Spaces not allowed in ACL usernames");
-        if (!valid || parseLine(line, &rules) != OK)
-            return reasonSet(why, ERR_SYNTAX, "Critical error while loading ACLs. Exiting.");
-        usersSetTake(name, rules);
-    }
-    return OK;
-}
-
-/* Quotes what the configuration parser would not read as it is. */
-static void appendConfigWord(str *out, slice word) {
-    bool quoted = word.len == 0;
-    for (size_t i = 0; i < word.len && !quoted; i++) {
-        uint8_t c = (uint8_t)word.ptr[i];
-        quoted = c <= ' ' || c >= 0x7f || c == '"' || c == '\'' || c == '\\';
-    }
-    if (quoted) {
-        strAppendQuoted(out, word);
-    } else {
-        strAppendSlice(out, word);
-    }
-}
-
-static void addUserLine(configLines *lines, const slice *words, int count) {
-    hotCheck(count > 0);
-    str line = STR_EMPTY;
-    for (int i = 0; i < count; i++) {
-        if (i) strAppendByte(&line, ' ');
-        appendConfigWord(&line, words[i]);
-    }
-    configLinesAdd(lines, strSlice(&line));
-    strFree(&line);
-}
-
-static void addUser(configLines *lines, slice name, const aclRules *rules) {
-    str text = STR_EMPTY;
-    strAppendSlice(&text, name);
-    strAppendByte(&text, ' ');
-    aclDescribe(rules, &text);
-    int count;
-    slice *words = splitAtBlanks(strSlice(&text), &count);
-    addUserLine(lines, words, count);
-    memFree(words);
-    strFree(&text);
-}
-
-/* Users whose line in an included file would bring them back get one without any right. */
-static void addDeleted(configLines *lines) {
-    hotCheck(aclConf.users_are_loaded);
-    aclDraft d;
-    aclDraftInit(&d, false);
-    aclRules *none = aclRulesNew(&d);
-    for (int i = 0; i < aclConf.user_line_count; i++) {
-        const aclUserLine *line = &aclConf.user_lines[i];
-        slice name = strSlice(&line->words[0]);
-        if (line->is_included && !usersFind(name)) addUser(lines, name, none);
-    }
-    memFree(none);
-    aclDraftClear(&d);
-}
-
-/* A module may rewrite the file while it is loaded. */
-static void addUnchanged(configLines *lines) {
-    hotCheck(!aclConf.users_are_loaded);
-    for (int i = 0; i < aclConf.user_line_count; i++) {
-        const aclUserLine *line = &aclConf.user_lines[i];
-        slice *words = memNewArray(slice, (size_t)line->count);
-        for (int k = 0; k < line->count; k++) words[k] = strSlice(&line->words[k]);
-        addUserLine(lines, words, line->count);
-        memFree(words);
-    }
-}
-
-void aclUserLinesRewrite(configLines *lines) {
-    hotCheck(threadIsMain());
-    if (aclConf.aclfile[0]) return;
-    if (!aclConf.users_are_loaded) {
-        addUnchanged(lines);
-        return;
-    }
-    int count;
-    aclUser *const *all = usersAll(&count);
-    for (int i = 0; i < count; i++) addUser(lines, all[i]->as_user.name, all[i]->rules);
-    addDeleted(lines);
 }

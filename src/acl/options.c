@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of users and passwords. `user` lines are stored as words; they are applied when all
- * commands are known. Main thread only. */
+ * Directives of users and passwords. `user` and `role` lines are stored as words; they are applied
+ * when all commands are known. Main thread only. */
 #include <limits.h>
 
 #include "acl/acl_priv.h"
@@ -13,7 +13,7 @@ aclConfig aclConf;
 static const configWord pubsub_words[] = {
     {"allchannels", PUBSUB_ALLCHANNELS}, {"resetchannels", PUBSUB_RESETCHANNELS}, {NULL, 0}};
 
-static void keepWords(aclUserLine *line, const slice *words, int count) {
+static void keepWords(aclLine *line, const slice *words, int count) {
     hotCheck(count > 0);
     line->words = memNewArray(str, (size_t)count);
     line->count = count;
@@ -21,32 +21,32 @@ static void keepWords(aclUserLine *line, const slice *words, int count) {
     for (int i = 0; i < count; i++) line->words[i] = strNew(words[i]);
 }
 
-static aclUserLine *findLine(slice name) {
-    for (int i = 0; i < aclConf.user_line_count; i++) {
-        if (sliceEqual(strSlice(&aclConf.user_lines[i].words[0]), name))
-            return &aclConf.user_lines[i];
+static aclLine *findLine(const aclLines *lines, slice name) {
+    hotCheck(lines->count >= 0);
+    for (int i = 0; i < lines->count; i++) {
+        if (sliceEqual(strSlice(&lines->list[i].words[0]), name)) return &lines->list[i];
     }
     return NULL;
 }
 
-/* A user has one line in the main file, in the files that it includes, and on the command line. The
- * latter of these applies: CONFIG REWRITE writes the users to the main file alone. */
-static status takeUser(const slice *words, int count, reason *why) {
-    if (aclUserLineCheck(words, count, why) != OK) return ERR_SYNTAX;
+/* A user or role has one line in the main file, in the files that it includes, and on the command
+ * line. The latter of these applies: CONFIG REWRITE writes the lines to the main file alone. */
+static status takeLine(aclLines *lines, const char *kind, const slice *words, int count,
+                       reason *why) {
+    hotCheck(count > 0);
     configSource source = configLineSource();
-    aclUserLine *line = findLine(words[0]);
+    aclLine *line = findLine(lines, words[0]);
     if (line &&
         (line->source == source || (line->is_included && source == CONFIG_IN_INCLUDED_FILE)))
         return reasonSet(
             why, ERR_EXISTS,
-            "Error in user declaration '%.*s': Duplicate user found. A user can only be defined once "
+            "Error in %s declaration '%.*s': Duplicate %s found. A %s can only be defined once "
             "in config files",
-            (int)sizeMin(words[0].len, 64), words[0].ptr);
+            kind, (int)sizeMin(words[0].len, 64), words[0].ptr, kind, kind);
     if (!line) {
-        aclConf.user_lines = memRealloc(
-            aclConf.user_lines, sizeof(aclUserLine) * (size_t)(aclConf.user_line_count + 1));
-        line = &aclConf.user_lines[aclConf.user_line_count++];
-        *line = (aclUserLine){0};
+        lines->list = memRealloc(lines->list, sizeof(aclLine) * (size_t)(lines->count + 1));
+        line = &lines->list[lines->count++];
+        *line = (aclLine){0};
         keepWords(line, words, count);
     } else if (source > line->source) {
         strFreeWords(line->words, line->count);
@@ -56,10 +56,26 @@ static status takeUser(const slice *words, int count, reason *why) {
     return OK;
 }
 
+static status takeUser(const slice *words, int count, reason *why) {
+    if (aclUserLineCheck(words, count, why) != OK) return ERR_SYNTAX;
+    return takeLine(&aclConf.user_lines, "user", words, count, why);
+}
+
+static status takeRole(const slice *words, int count, reason *why) {
+    if (aclRoleLineCheck(words, count, why) != OK) return ERR_SYNTAX;
+    return takeLine(&aclConf.role_lines, "role", words, count, why);
+}
+
 static const configFileOnly user_lines = {.words_min = 1,
                                           .words_max = INT_MAX,
                                           .take = takeUser,
                                           .rewrite = aclUserLinesRewrite,
+                                          .key_words = configKeyIsWord};
+
+static const configFileOnly role_lines = {.words_min = 1,
+                                          .words_max = INT_MAX,
+                                          .take = takeRole,
+                                          .rewrite = aclRoleLinesRewrite,
                                           .key_words = configKeyIsWord};
 
 const configOption aclOptions[] = {
@@ -70,5 +86,6 @@ const configOption aclOptions[] = {
     CONFIG_ENUM("acl-pubsub-default", aclConf.acl_pubsub_default, pubsub_words,
                 PUBSUB_RESETCHANNELS),
     CONFIG_FILE_ONLY("user", &user_lines),
+    CONFIG_FILE_ONLY("role", &role_lines),
     CONFIG_END,
 };

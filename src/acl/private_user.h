@@ -25,8 +25,9 @@ status aclUserApplyLine(user *u, slice line, str *error) MUST_USE;
 /* Appends its rules. */
 void aclUserDescribe(const user *u, str *out);
 
-/* The first rule of a listed user that names a command of which `is_wanted` is true, or one of its
- * subcommands: "+get", "-config|set". Empty: there is none. Borrowed until a user is changed. */
+/* The first rule of a listed user or a role that names a command of which `is_wanted` is true, or
+ * one of its subcommands: "+get", "-config|set". Empty: there is none. Borrowed until a user or
+ * role is changed. */
 slice aclRuleNaming(bool (*is_wanted)(const command *cmd, const void *arg), const void *arg);
 
 /* Makes an internal session that of the user, NULL: of none. Its own commands are not limited by

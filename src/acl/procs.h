@@ -8,16 +8,21 @@
 #include "engine/command.h"
 
 commandProc aclCatCommand;
+commandProc aclDelroleCommand;
 commandProc aclDeluserCommand;
+commandProc aclDigestCommand;
 commandProc aclDryrunCommand;
 commandProc aclExportCommand;
 commandProc aclGenpassCommand;
+commandProc aclGetroleCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;
 commandProc aclListCommand;
 commandProc aclLoadCommand;
 commandProc aclLogCommand;
+commandProc aclRolesCommand;
 commandProc aclSaveCommand;
+commandProc aclSetroleCommand;
 commandProc aclSetuserCommand;
 commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;

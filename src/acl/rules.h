@@ -18,6 +18,8 @@
 
 enum { ACL_HASH_SIZE = 32 }; /* SHA-256 */
 
+typedef struct aclRoleSet aclRoleSet; /* acl/roles.h */
+
 enum aclSelectorFlag {
     ACL_ALL_KEYS = 1,     /* ~*, without other patterns */
     ACL_ALL_CHANNELS = 2, /* &* */
@@ -44,13 +46,21 @@ typedef struct aclDraft {
     uint64_t maxmemory; /* bytes, 0: no limit */
     int cpu_percent;    /* 0: no share */
     uint8_t (*passwords)[ACL_HASH_SIZE];
-    int password_count, selector_count;
+    int password_count, selector_count, role_count;
     aclDraftSelector *selectors; /* the first are the root permissions */
+    str *roles;                  /* sorted, each once */
+    bool is_role;                /* the rules of a role: rules of users are refused */
+    const aclRoleSet *known;     /* roles= finds its roles there; borrowed */
 } aclDraft;
 
-/* A new user: off, without passwords and rights. `all_channels` is acl-pubsub-default. */
+/* The error of a rule that names a role which does not exist. */
+extern const char ACL_UNKNOWN_ROLE[];
+
+/* A new user: off, without passwords and rights. `all_channels` is acl-pubsub-default. Its roles
+ * are found among those that exist. */
 void aclDraftInit(aclDraft *d, bool all_channels);
 void aclDraftClear(aclDraft *d);
+void aclDraftSelectorClear(aclDraftSelector *s);
 /* Applies one rule; a selector is a single word in brackets. Returns NULL, or the error text
  * (constant) for which nothing has changed. */
 const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels);
@@ -97,18 +107,26 @@ typedef struct aclSelector {
 
 typedef struct aclRules {
     bool on, nopass;
-    uint64_t maxmemory; /* of the keys that the user may write, bytes; 0: no limit */
-    int cpu_percent;    /* share of the main thread's time; 0: none */
+    uint64_t maxmemory;     /* of the keys that the user may write, bytes; 0: no limit */
+    int cpu_percent;        /* share of the main thread's time; 0: none */
+    uint64_t own_maxmemory; /* without the limits of roles */
+    int own_cpu_percent;
     uint32_t password_count, selector_count;
+    uint32_t own_count; /* selectors of its own; those of its roles follow them */
+    uint32_t role_count;
+    const slice *roles; /* names, sorted */
     const uint8_t (*passwords)[ACL_HASH_SIZE];
     aclSelector selectors[];
 } aclRules;
 
-/* Compiles a draft. The result is one block, freed with memFree(); it does not refer to the
- * draft. */
+/* Compiles a draft. The result is one block, freed with memFree(); it does not refer to the draft,
+ * and contains the selectors of its roles. Without a limit of its own a user has the greatest one
+ * of its roles. */
 aclRules *aclRulesNew(const aclDraft *d);
-/* The draft that compiles to these rules. */
+/* The draft that compiles to these rules, without roles that no longer exist. */
 void aclDraftFrom(aclDraft *d, const aclRules *rules);
+/* True if `role` is one of the roles. */
+bool aclHoldsRole(const aclRules *rules, slice role);
 /* aclPatternMatches() after its test of the first bytes. */
 bool aclPatternMatchesAll(const aclPattern *p, slice text);
 /* True if the pattern matches. Time: pattern times text. */
@@ -126,9 +144,13 @@ void aclWarnFirstArgs(const aclSelector *s);
 
 /* Appends "on nopass ~* &* +@all", the form of ACL LIST without name. */
 void aclDescribe(const aclRules *rules, str *out);
-/* Appends the same text without parts that Valkey does not know: limits, and rules for commands
- * that only this server has. */
+/* Appends the same text without parts that Valkey 9.1 does not know: limits, and rules for commands
+ * that it does not have. Roles are written as selectors, which give the same rights. */
 void aclDescribePortable(const aclRules *rules, str *out);
+/* Appends all rights and limits, roles as selectors: two users with equal texts may do the same. */
+void aclDescribeExpanded(const aclRules *rules, str *out);
+/* Appends the rules of a role. */
+void aclDescribeRole(const aclRules *rules, str *out);
 /* The parts of a selector as GETUSER shows them. */
 void aclDescribeKeys(const aclSelector *s, str *out);
 void aclDescribeChannels(const aclSelector *s, str *out);

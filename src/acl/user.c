@@ -145,7 +145,7 @@ static const userPolicy policy = {.find = findUser,
 /* ------------------------------------------------------------------ the feature */
 
 static status init(reason *why) {
-    if (aclConf.user_line_count && aclConf.aclfile[0]) {
+    if (aclConf.user_lines.count + aclConf.role_lines.count && aclConf.aclfile[0]) {
         return reasonSet(
             why, ERR_DENIED,
             "Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is "
@@ -161,7 +161,7 @@ status aclLoadUsers(reason *why) {
     hotCheck(threadIsMain());
     check(!aclConf.users_are_loaded);
     aclConf.users_are_loaded = true;
-    if (!aclConf.aclfile[0]) return aclUserLinesApply(why);
+    if (!aclConf.aclfile[0]) return aclLinesApply(why);
     str errors = STR_EMPTY;
     status st = aclFileLoad(&errors);
     if (st != OK) {

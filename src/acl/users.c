@@ -49,6 +49,15 @@ aclUser *const *usersAll(int *count) {
     return users.list;
 }
 
+void userDescribeLine(const aclUser *u, void (*describe)(const aclRules *rules, str *out),
+                      str *out) {
+    hotCheck(threadIsMain());
+    strAppendText(out, "user ");
+    strAppendSlice(out, u->as_user.name);
+    strAppendByte(out, ' ');
+    describe(u->rules, out);
+}
+
 aclUser *usersDefault(void) { return users.of_default; }
 
 bool userNameIsValid(slice name) {
@@ -99,8 +108,8 @@ static bool ownsKey(void *arg, int db_id, slice key) {
 
 static bool isDescribedAs(const aclRules *a, const aclRules *b) {
     str x = STR_EMPTY, y = STR_EMPTY;
-    aclDescribe(a, &x);
-    aclDescribe(b, &y);
+    aclDescribeExpanded(a, &x);
+    aclDescribeExpanded(b, &y);
     bool same = sliceEqual(strSlice(&x), strSlice(&y));
     strFree(&x);
     strFree(&y);
@@ -172,8 +181,9 @@ void userActionsNew(aclUser *u) {
     u->action_count = (uint32_t)commandIdCount();
     u->actions = memAlloc(u->action_count);
     aclActionsFill(u->rules, u->actions, commandIdCount());
-    u->keys = u->rules->selectors[0].keys;
-    u->key_count = u->rules->selectors[0].key_count;
+    const aclSelector *usual = aclUsualSelector(u->rules);
+    u->keys = usual->keys;
+    u->key_count = usual->key_count;
 }
 
 static bool hasAllChannels(const aclRules *rules) {
@@ -233,8 +243,30 @@ static void compileAgain(aclUser *u) {
 
 void usersCommandsChanged(void) {
     aclCatalogFree();
+    rolesCommandsChanged();
     for (int i = 0; i < users.count; i++) compileAgain(users.list[i]);
     for (aclUser *u = users.private; u; u = u->next_private) compileAgain(u);
+}
+
+void usersRoleChanged(slice role) {
+    hotCheck(threadIsMain());
+    for (int i = 0; i < users.count; i++) {
+        if (aclHoldsRole(users.list[i]->rules, role)) compileAgain(users.list[i]);
+    }
+    for (aclUser *u = users.private; u; u = u->next_private) {
+        if (aclHoldsRole(u->rules, role)) compileAgain(u);
+    }
+}
+
+bool usersHoldRole(slice role) {
+    hotCheck(threadIsMain());
+    for (int i = 0; i < users.count; i++) {
+        if (aclHoldsRole(users.list[i]->rules, role)) return true;
+    }
+    for (const aclUser *u = users.private; u; u = u->next_private) {
+        if (aclHoldsRole(u->rules, role)) return true;
+    }
+    return false;
 }
 
 void usersSetTake(slice name, aclRules *rules) {
@@ -258,23 +290,33 @@ static const command *commandOfRule(slice rule) {
     return aclCommandFind(name);
 }
 
-slice aclRuleNaming(bool (*is_wanted)(const command *cmd, const void *arg), const void *arg) {
-    hotCheck(threadIsMain());
-    for (int i = 0; i < users.count; i++) {
-        const aclRules *rules = users.list[i]->rules;
-        for (uint32_t k = 0; k < rules->selector_count; k++) {
-            slice left = rules->selectors[k].rules;
-            while (left.len) {
-                const char *blank = memchr(left.ptr, ' ', left.len);
-                slice rule = sliceMake(left.ptr, blank ? (size_t)(blank - left.ptr) : left.len);
-                const command *cmd = commandOfRule(rule);
-                if (cmd && is_wanted(cmd, arg)) return rule;
-                size_t used = rule.len + (blank != NULL);
-                left = sliceMake(left.ptr + used, left.len - used);
-            }
+typedef bool wantedProc(const command *cmd, const void *arg);
+
+static slice ruleNaming(const aclRules *rules, wantedProc *is_wanted, const void *arg) {
+    hotCheck(rules->own_count > 0);
+    for (uint32_t k = 0; k < rules->own_count; k++) {
+        slice left = rules->selectors[k].rules;
+        while (left.len) {
+            const char *blank = memchr(left.ptr, ' ', left.len);
+            slice rule = sliceMake(left.ptr, blank ? (size_t)(blank - left.ptr) : left.len);
+            const command *cmd = commandOfRule(rule);
+            if (cmd && is_wanted(cmd, arg)) return rule;
+            size_t used = rule.len + (blank != NULL);
+            left = sliceMake(left.ptr + used, left.len - used);
         }
     }
     return SLICE("");
+}
+
+slice aclRuleNaming(wantedProc *is_wanted, const void *arg) {
+    hotCheck(threadIsMain());
+    slice rule = SLICE("");
+    const aclRoleSet *roles = rolesCurrent();
+    for (int i = 0; i < users.count && !rule.len; i++)
+        rule = ruleNaming(users.list[i]->rules, is_wanted, arg);
+    for (int i = 0; i < roles->count && !rule.len; i++)
+        rule = ruleNaming(roles->list[i].rules, is_wanted, arg);
+    return rule;
 }
 
 /* ------------------------------------------------------------------ removing */
@@ -326,8 +368,12 @@ static int compareLoaded(const void *a, const void *b) {
     return sliceCompare(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
 }
 
-void usersReplaceTake(loadedUser *list, int count) {
+void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
     hotCheck(threadIsMain());
+    rolesReplaceTake(roles);
+    for (aclUser *u = users.private; u; u = u->next_private) {
+        if (u->rules->role_count) compileAgain(u);
+    }
     qsort(list, (size_t)count, sizeof(*list), compareLoaded);
     aclUser **before = users.list;
     int before_count = users.count, old = 0;
@@ -356,4 +402,6 @@ void usersFree(void) {
     for (int i = 0; i < users.count; i++) userFree(users.list[i]);
     memFree(users.list);
     memset(&users, 0, sizeof(users));
+    aclRoleSet none = {0};
+    rolesReplaceTake(&none);
 }

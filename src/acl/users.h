@@ -6,7 +6,7 @@
 #ifndef ACL_USERS_H
 #define ACL_USERS_H
 
-#include "acl/rules.h"
+#include "acl/roles.h"
 #include "engine/user.h"
 
 typedef struct aclUser aclUser;
@@ -17,7 +17,7 @@ struct aclUser {
     /* aclActionsFill() of the rules, once a session needs it; NULL and 0 before. */
     uint32_t action_count, key_count;
     uint8_t *actions;
-    const aclPattern *keys; /* key patterns of the root permissions */
+    const aclPattern *keys; /* key patterns of the selector that the actions are about */
     bool removed;
     struct aclUser *next_private; /* of those that are not registered */
 };
@@ -48,13 +48,22 @@ typedef struct loadedUser {
     aclRules *rules; /* owned until usersReplaceTake() */
     int line;
 } loadedUser;
-/* Takes the rules of all `list`ed users, whose names must be unique and include "default". */
-void usersReplaceTake(loadedUser *list, int count);
+/* Takes the rules of all `list`ed users, whose names must be unique and include "default", and the
+ * roles that they hold. */
+void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles);
+
+/* The rules of a role were replaced: those of its users are compiled again. */
+void usersRoleChanged(slice role);
+/* True if a user holds the role. */
+bool usersHoldRole(slice role);
 
 /* False if the name is not allowed. */
 bool userNameIsValid(slice name);
 /* Arms the gates of a session as its user requires; see gate.c. */
 void gatesArmFor(session *s);
+/* Appends "user <name> <rules>". */
+void userDescribeLine(const aclUser *u, void (*describe)(const aclRules *rules, str *out),
+                      str *out);
 /* Implements userPolicy.may_run_queue. */
 bool mayRunQueue(const ctx *c, str *why);
 /* Allocates and fills the actions of a user. */

@@ -42,10 +42,9 @@ static void write(clusterBus *b, str *out, busLink *l, messageType type, const c
     gossipRules rules = busGossipRules(b);
     const nodeLinks *links = to ? to->links : NULL;
     bool is_short = false;
-    /* With replication-quorum only the replica for which this primary has paused may be elected, so
-     * no other node is sent the flag that says so. */
-    if (rules.flags && b->server.quorum && to != manualFailoverPeer(&b->manual, b->map))
-        rules.flags = 0;
+    /* Only the replica for which this primary has paused may be elected, so no other node is sent
+     * the flag that says so. */
+    if (rules.flags && to != manualFailoverPeer(&b->manual, b->map)) rules.flags = 0;
     busTakeOffset(b);
     if (l->is_open && type != MESSAGE_MEET && !b->as_older) {
         uint64_t hash = hashClaims(b->map);

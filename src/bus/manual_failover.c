@@ -4,7 +4,7 @@
  *
  * Invariant: without FORCE and TAKEOVER the replica starts its election only when its own offset is
  * the one at which the primary has paused writes. The primary ends the failover before it accepts
- * writes again. */
+ * writes again. The replica claims no slot that the primary did not claim then. */
 #include "bus/manual_failover.h"
 
 #include "base/base.h"
@@ -76,10 +76,16 @@ manualActs manualFailoverOrder(manualFailover *f, election *e, clusterMap *m, ma
 
 /* ------------------------------------------------------------------ messages */
 
-/* With a quorum: another replica has an order, and an election that it may have won has begun. */
+/* True if another replica has an order that may succeed. It was told where the stream ends and may
+ * have asked for votes, so both could be elected, one after the other: what clients write to the
+ * first winner until it hears of the second one would be lost. With a quorum that holds even if the
+ * other replica has failed, once an election has begun. */
 static bool mayBeReplaced(const manualFailover *f, const clusterMap *m, const clusterNode *from) {
+    if (f->step != MANUAL_PAUSED) return false;
+    const clusterNode *peer = manualFailoverPeer(f, m);
     bool has_other = m->paused_for[0] && memcmp(m->paused_for, from->id, NODE_ID_LEN) != 0;
-    return f->step == MANUAL_PAUSED && has_other && m->current_epoch != m->paused_epoch;
+    if (has_other && m->current_epoch != m->paused_epoch) return true;
+    return peer && peer != from && !(peer->flags & (NODE_FAILED | NODE_MAYBE_FAILED));
 }
 
 manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode *from,
@@ -94,7 +100,7 @@ manualActs manualFailoverRequested(manualFailover *f, clusterMap *m, clusterNode
     }
     if (mayBeReplaced(f, m, from)) {
         logNotice("Manual failover of replica %s refused: another one had an order before, and may "
-                  "have been elected (replication-quorum).",
+                  "have been elected.",
                   clusterNodeLabel(from).text);
         return (manualActs){0};
     }
@@ -144,6 +150,17 @@ static bool hasNotReplaced(const clusterMap *m, const clusterNode *peer) {
     return m->myself->flags & NODE_PRIMARY && peer->flags & NODE_PRIMARY && !peer->slot_count;
 }
 
+/* The primary hands over no slots while it is paused, nor does it pause during a hand-over. So the
+ * slots of the primary that its reply does not claim belong to others, who were not heard yet. Had
+ * this node still claimed them after its promotion, their new owner would have lost them with all
+ * writes since, as the epoch of the election is greater. */
+static void giveUpUnclaimed(clusterMap *m, const clusterNode *primary) {
+    check(primary == m->myself->primary);
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        if (clusterMapOwner(m, slot) == primary && !clusterMapIsClaimed(m, slot))
+            clusterMapSetOwner(m, slot, NULL);
+}
+
 manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterNode *from,
                                 const messageHeader *h, manualReply reply, int64_t offset) {
     bool decided = f->step == MANUAL_PAUSED && f->is_overdue && reply.ping > f->last_ping;
@@ -162,6 +179,7 @@ manualActs manualFailoverHeader(manualFailover *f, clusterMap *m, const clusterN
     f->step = MANUAL_WAITING;
     f->primary_offset = h->offset;
     f->primary_epoch = from->epoch;
+    giveUpUnclaimed(m, from);
     return compareOffsets(f, offset);
 }
 

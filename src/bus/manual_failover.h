@@ -11,7 +11,8 @@
  *   any      the same with FORCE, or by order of the ready    starts an election
  *            primary that shuts down
  *   any      TAKEOVER                                idle     is the primary, without votes
- *   asked    PONG of the primary: it has paused      waiting  remembers its offset
+ *   asked    PONG of the primary: it has paused      waiting  remembers its offset, gives up slots
+ *                                                            that the PONG does not claim
  *   asked    PONG on a link that is newer            asked    MANUAL_FAILOVER to the primary
  *   asked    every 100 ms                                     PING to the primary
  *   waiting  its own offset is equal                 ready    starts an election
@@ -32,7 +33,8 @@
  *
  *   step     event                                   to       act
  *   any      MANUAL_FAILOVER of one of its replicas  paused   pauses writes for 2M, PING to it; not
- *                                                            while it hands slots over
+ *                                                            while it hands slots over, or is
+ *                                                            paused for another one that works
  *   paused   every 100 ms                                     PING to it
  *   paused   M has passed                            idle     resumes writes
  *            (with replication-quorum see below)
@@ -45,8 +47,9 @@
  * follows it. When 2M have passed, the pause also ends if the current epoch is that of the
  * beginning of the pause: then no node has voted.
  *
- * While a primary is paused, the headers of its messages have the flag MESSAGE_PAUSED and the
- * offset at which its stream has ended, and the primary votes for the replica. */
+ * While a primary is paused, the headers of its PINGs and PONGs to that replica have the flag
+ * MESSAGE_PAUSED and the offset at which its stream has ended, and the primary votes for the
+ * replica. A replica whose order was refused must not take the pause for an answer to it. */
 #ifndef BUS_MANUAL_FAILOVER_H
 #define BUS_MANUAL_FAILOVER_H
 

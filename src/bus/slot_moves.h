@@ -43,6 +43,7 @@ typedef struct slotMovesRules {
     int64_t silence_ms;        /* repl-timeout */
     int64_t unsent_max;        /* slot-migration-max-failover-repl-bytes; -1: any */
     bool has_auth;             /* there is a password to log in with */
+    bool is_saving;            /* changes of the map are not saved so far */
     /* For tests: jobs wait before the pause of writes, or before slots are taken. */
     bool hold_pause, hold_takeover;
 } slotMovesRules;

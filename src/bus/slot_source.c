@@ -255,7 +255,13 @@ void slotSourceStep(slotMoves *m) {
     for (slotJob *job = next(m, NULL); job; job = next(m, job)) {
         const clusterNode *target = slotMovesPeer(m, job);
         if (isDecided(job) && target && slotRangesAreOf(&job->ranges, m->map, target)) {
-            slotSourceOn(m, job, JOB_OWNER_SEEN);
+            /* Writes are redirected at once. The job ends when that is saved: then the keys are
+             * deleted, so that the slots can come back at once. */
+            if (m->rules.is_saving) {
+                setPause(m, job, 0);
+            } else {
+                slotSourceOn(m, job, JOB_OWNER_SEEN);
+            }
             continue;
         }
         stepPause(m, job);
@@ -279,6 +285,7 @@ static void watchGrant(slotMoves *m, slotJob *job) {
     slotJobRun *run = &job->run;
     const clusterNode *target = slotMovesPeer(m, job);
     int64_t granted_ms = m->now_ms - run->since_ms;
+    if (target && slotRangesAreOf(&job->ranges, m->map, target)) return; /* it ends soon */
     if (!run->is_lost) {
         if (granted_ms > 2 * m->rules.manual_timeout_ms + SLOT_LEASE_MS) closeDecided(m, job);
         return;

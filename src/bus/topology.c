@@ -48,15 +48,16 @@ void topologyFollow(clusterMap *m, clusterNode *primary) {
  * same has started with an old file. */
 enum { STALE_MAX = 20 };
 
-/* Gives the slots of a primary to the one that has replaced it, as far as it has `claimed` them.
- * The others were moved before that, unseen by this node; their owner will claim them. */
+/* Gives the slots of a primary to the one that has replaced it, as far as it has `claimed` them;
+ * NULL: none. The others were moved before that, unseen by this node; their owner will claim
+ * them. */
 static void inheritSlots(clusterMap *m, const clusterNode *from, clusterNode *to,
                          const uint8_t *claimed) {
     int last;
     for (int first = clusterNodeNextSlots(from, 0, &last); first >= 0;
          first = clusterNodeNextSlots(from, last + 1, &last))
         for (int slot = first; slot <= last; slot++)
-            clusterMapSetOwner(m, slot, claimed[slot / 8] & 1 << slot % 8 ? to : NULL);
+            clusterMapSetOwner(m, slot, claimed && claimed[slot / 8] & 1 << slot % 8 ? to : NULL);
     check(from->slot_count == 0);
 }
 
@@ -85,7 +86,10 @@ static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary,
                       primary->shard_id, clusterNodeLabel(sender).text, sender->slot_count,
                       clusterNodeLabel(primary).text);
         openSlotsReplace(m, sender, primary, true);
-        inheritSlots(m, sender, primary, h->slots);
+        /* What the primary has told itself is newer than what the sender, which may have been
+         * away, says about it: the primary has been given all slots that it claims. */
+        bool has_told = primary->has_told && primary->epoch >= epoch;
+        inheritSlots(m, sender, primary, has_told ? NULL : h->slots);
         if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
     } else {
         int count = sender->slot_count;

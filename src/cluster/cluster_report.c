@@ -12,6 +12,7 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/endpoint.h"
 #include "cluster/server_bus.h"
+#include "cluster/server_file.h"
 #include "cluster/server_map.h"
 #include "engine/reply.h"
 #include "repl/role.h"
@@ -61,6 +62,13 @@ static void printTraffic(str *out) {
 static void countLink(void *arg, const busLink *l) {
     int *counts = arg;
     if (l->node && l->is_open) counts[l->is_inbound]++;
+}
+
+static void printSaves(str *out) {
+    bool failed;
+    int64_t at_s = serverFileSavedAt(&failed);
+    strAppendFormat(out, "cluster_config_save_status:%s\r\ncluster_config_last_save_time:%lld\r\n",
+                    failed ? "err" : "ok", (long long)at_s);
 }
 
 /* While replicas vote, or are to. */
@@ -127,6 +135,7 @@ void clusterPrintInfo(str *out) {
                     (unsigned long long)m->current_epoch,
                     (unsigned long long)(primary ? primary->epoch : 0));
     printTraffic(out);
+    printSaves(out);
     printOwnFields(out);
 }
 

@@ -12,6 +12,7 @@
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
 #include "engine/hot.h"
+#include "engine/hotkeys.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
@@ -86,6 +87,7 @@ void clusterResetCommand(ctx *c) {
         busReset(&serverBus, hard);
         logReset(hard, old_id);
         serverRoleChanged();
+        hotkeysWindowClear();
         pubsubSlotsChanged(serverRoleServes);
         replyOk(c);
     }

@@ -61,7 +61,8 @@ static const engineClusterProcs procs = {.links = expectedLinks,
                                          .replica_priority = replicaPriority,
                                          .slot_links_memory = slotMigrationMemory,
                                          .answer = clusterAnswerNodes,
-                                         .hold_slots = slotMigrationHold};
+                                         .hold_slots = slotMigrationHold,
+                                         .hold_saves = serverMapHoldSaves};
 
 void debugBusInit(void) {
     check(serverBus.map);

@@ -107,17 +107,21 @@ static void tickBus(int64_t budget_us) {
     if (!clusterIsEnabled()) return;
     serverMapAnnounce(); /* ports may have changed */
     serverBusTick(budget_us);
+    serverMapNote();
     clusterSetslotTick();
 }
 
-/* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
+/* Runs before replies are sent: a client that receives OK can rely on the configuration file. So
+ * the server waits for a save of what commands have changed; serverMapNote() was called for all
+ * other changes. */
 void clusterApplyChanges(void) {
     if (!clusterIsEnabled()) return;
+    bool ordered = serverMap.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);
     slotMigrationStep();
     serverBusStep();
     /* The slots of a replica that takes over must not be hidden when the next request comes. */
     if (serverMap.changed & CLUSTER_MAP_OWN_SLOTS) slotMigrationStep();
-    serverMapApplyChanges();
+    serverMapApplyChanges(ordered);
 }
 
 /* After the map has been saved. */
@@ -131,6 +135,7 @@ void clusterAnswerNodes(void) {
     check(clusterIsEnabled());
     serverBusRead();
     clusterApplyChanges();
+    serverFileWait();
     sendMessages();
 }
 

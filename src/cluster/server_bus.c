@@ -3,9 +3,11 @@
  * Connects the bus of this server with sockets, the clock and directives. There is one bus in a
  * process, so the callbacks do not use their argument.
  *
- * Invariant: serverBusFlush() sends the messages of a turn after the changes of the map were saved.
- * writable() continues a link whose socket was full as soon as the socket takes bytes again, unless
- * a message of the present turn waits behind them. Main thread only. */
+ * Invariant: nothing is sent before the changes of the map are saved that preceded it
+ * (bus/map_saves.h). serverBusFlush() marks the messages of a turn, and sends what may leave. A
+ * link with messages that have no mark, or whose mark waits, is in serverLinks.unsent, and
+ * serverBusFlush() alone sends its output. writable() sends that of the others, whose socket was
+ * full, as soon as the socket takes bytes again. Main thread only. */
 #include "cluster/server_bus.h"
 
 #include <errno.h>
@@ -46,7 +48,8 @@ typedef struct busConn {
     busLink *link; /* NULL: it has ended */
     str out;
     size_t sent;       /* of `out` */
-    listNode unsent;   /* in serverLinks.unsent, if there is something to send */
+    saveMarks marks;   /* which of `out` waits for saves of the map */
+    listNode unsent;   /* in serverLinks.unsent */
     bool is_reading;   /* its callback is running, and frees it */
     busSecret *secret; /* NULL: nothing has to be proven any more */
 } busConn;
@@ -131,34 +134,42 @@ static void ended(busConn *bc, bool refused) {
 
 static void writable(conn *c);
 
-/* False: the connection has failed. */
+/* Removes what was sent, if that is worth it. */
+static void trim(busConn *bc) {
+    check(bc->sent <= bc->marks.free);
+    if (bc->sent == bc->out.len) {
+        strFree(&bc->out);
+    } else if (bc->sent > bc->out.len / 2) {
+        memmove(bc->out.ptr, bc->out.ptr + bc->sent, bc->out.len - bc->sent);
+        strCut(&bc->out, bc->out.len - bc->sent);
+    } else {
+        return;
+    }
+    saveMarksSent(&bc->marks, bc->sent);
+    bc->sent = 0;
+}
+
+/* Sends what may leave. False: the connection has failed. */
 static bool sendPending(busConn *bc) {
-    while (bc->sent < bc->out.len) {
-        struct iovec iov = {bc->out.ptr + bc->sent, bc->out.len - bc->sent};
+    size_t end = saveMarksFree(&bc->marks, &serverMapSaves);
+    while (bc->sent < end) {
+        struct iovec iov = {bc->out.ptr + bc->sent, end - bc->sent};
         ssize_t n = connWritev(&bc->conn, &iov, 1);
         if (n < 0 && errno == EAGAIN) break;
         if (n <= 0) return false;
         bc->sent += (size_t)n;
         serverLinks.sent_bytes += (uint64_t)n;
     }
-    bool all = bc->sent == bc->out.len;
-    if (all) {
-        strFree(&bc->out);
-        bc->sent = 0;
-    } else if (bc->sent > bc->out.len / 2) {
-        memmove(bc->out.ptr, bc->out.ptr + bc->sent, bc->out.len - bc->sent);
-        strCut(&bc->out, bc->out.len - bc->sent);
-        bc->sent = 0;
-    }
+    bool is_full = bc->sent < end;
+    trim(bc);
     account(bc);
-    return connOnWrite(&bc->conn, all ? NULL : writable) == OK;
+    return connOnWrite(&bc->conn, is_full ? writable : NULL) == OK;
 }
 
 static void writable(conn *c) {
     busConn *bc = CONTAINER_OF(c, busConn, conn);
-    /* A message was added in this turn: serverBusFlush() sends it, after the map was saved. */
-    if (listHas(&bc->unsent)) return;
-    if (!sendPending(bc)) ended(bc, false);
+    bool sent = listHas(&bc->unsent) ? connOnWrite(c, NULL) == OK : sendPending(bc);
+    if (!sent) ended(bc, false);
 }
 
 static bool isOverLimit(const busLink *l) {
@@ -175,13 +186,19 @@ static bool isOverLimit(const busLink *l) {
 
 /* Sends, and drops links that exceed the limit: nothing is added to a link before the next turn. */
 void serverBusFlush(void) {
-    for (listNode *at; (at = listFirst(&serverLinks.unsent)) != NULL;) {
+    size_t count = serverLinks.unsent.count; /* each once, those that wait as well */
+    while (count--) {
+        listNode *at = listFirst(&serverLinks.unsent);
+        if (!at) break; /* one that was dropped had others closed */
         busConn *bc = CONTAINER_OF(at, busConn, unsent);
         listRemove(&serverLinks.unsent, at);
+        saveMarksAdd(&bc->marks, &serverMapSaves, bc->out.len);
         if (!sendPending(bc)) {
             ended(bc, false);
         } else if (isOverLimit(bc->link)) {
             busDrop(&serverBus, bc->link);
+        } else if (bc->marks.count) {
+            listAppend(&serverLinks.unsent, at);
         }
     }
 }
@@ -278,6 +295,7 @@ static void readable(conn *c) {
     }
     bc->is_reading = false;
     if (!bc->link) freeConn(bc);
+    serverMapNote();
     /* The requests of this turn are executed in the new role. */
     if (serverRoleIsPending() && !engineHot.current) clusterApplyChanges();
 }

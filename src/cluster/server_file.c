@@ -3,7 +3,8 @@
  * Reads and writes the configuration file of this node, its copy and its lock (server_file.h).
  *
  * Invariant: the file and its copy are each replaced as a whole by a rename. A save that is flushed
- * replaces the copy first, so after a crash at least one of both is complete. Main thread only. */
+ * replaces the copy first, so after a crash at least one of both is complete. The thread reads a
+ * text that nobody changes, and the name of the file, which cannot be changed. */
 #include "cluster/server_file.h"
 
 #include <errno.h>
@@ -17,15 +18,19 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
 #include "engine/hot.h"
+#include "io/bio.h"
 #include "io/file.h"
+#include "io/thread.h"
 #include "net/net.h"
 
 enum { FILE_MAX_BYTES = 64 << 20, FILE_MODE = 0644, COMPLAINT_MS = 30000 };
 
 static int lock_fd = -1;
-static bool owes_flush; /* a save that had to be flushed has failed */
-/* When a failure was last told of; 0: never. */
-static int64_t unsaved_told_ms, copy_told_ms;
+static int64_t copy_told_ms; /* when a failure was last told of; 0: never */
+static struct {
+    int64_t at_s;
+    bool failed;
+} last_save;
 
 /* The name of a file beside the configuration file; the caller frees it. */
 static str nameOf(const char *suffix) {
@@ -154,7 +159,8 @@ status serverFileOpen(clusterMap *m, bool *found, bool *intact, reason *why) {
             logWarning("The copy of the cluster configuration file is ignored: %s", ignored.text);
         fileChoice choice = clusterFileChoose(main, copy);
         *found = choice.use != FILE_NONE;
-        *intact = choice.use == FILE_MAIN && sliceEqual(main, copy);
+        *intact = choice.use == FILE_MAIN && sliceEqual(main, copy) &&
+                  !fileIsSame(path, strText(&copy_path));
         st = useChoice(m, &choice, main, copy, why);
     }
     strFree(&main_text);
@@ -165,12 +171,24 @@ status serverFileOpen(clusterMap *m, bool *found, bool *intact, reason *why) {
 
 /* ------------------------------------------------------------------ writing */
 
+/* A text to be written, and what became of it. Until its end the thread has it alone. */
+typedef struct fileSave {
+    str text;
+    bool flush;
+    status result;
+    fileFailure failure;
+    bool owes_copy; /* both names are of one file */
+    int copy_error; /* as errno; 0: none */
+    serverFileDone *done;
+} fileSave;
+
 static void logFailure(const fileFailure *failure) {
     static const char *const steps[] = {
         [FILE_CREATE] = "Could not open temp cluster config file",
         [FILE_OWNER] = "Could not set the owner of the temp cluster config file",
         [FILE_WRITE] = "Could not write tmp cluster config file",
         [FILE_SYNC] = "Could not sync tmp cluster config file",
+        [FILE_LINK] = "Could not link tmp cluster config file",
         [FILE_RENAME] = "Could not rename tmp cluster config file",
         [FILE_SYNC_FOLDER] = "Could not sync the directory of the cluster config file",
     };
@@ -178,48 +196,104 @@ static void logFailure(const fileFailure *failure) {
     logWarning("%s: %s", steps[failure->step], strerror(failure->error));
 }
 
-/* The node works without the copy, so a failure is only told. */
-static void writeCopy(slice text) {
-    check(text.len > 0);
+static fileSave *newSave(const clusterMap *m, bool flush, serverFileDone *done) {
+    check(lock_fd >= 0);
+    fileSave *save = memNew(fileSave);
+    *save = (fileSave){.text = STR_EMPTY, .flush = flush, .done = done};
+    clusterMapPrint(m, netTlsForCluster(), &save->text);
+    clusterFileSeal(&save->text);
+    return save;
+}
+
+/* Writes the copy as a file of its own. Its name gets to the disk with that of the file, in the
+ * same directory. ANY_THREAD. */
+static void writeCopy(fileSave *save) {
+    check(save->text.len > 0);
     str path = nameOf(".bak");
     fileFailure failure;
-    /* Its name gets to the disk with that of the file, in the same directory. */
-    status st = fileReplaceAs(strText(&path), text, FILE_MODE, FILE_FLUSH_CONTENT, &failure);
-    if (st != OK && logIsDue(&copy_told_ms, engineHot.now_ms, COMPLAINT_MS))
-        logWarning("The copy of the cluster configuration file could not be written to %s: %s",
-                   strText(&path), strerror(failure.error));
+    status st = fileReplaceAs(strText(&path), strSlice(&save->text), FILE_MODE, FILE_FLUSH_CONTENT,
+                              &failure);
+    save->copy_error = st == OK ? 0 : failure.error;
     strFree(&path);
 }
 
-status serverFileWrite(const clusterMap *m, bool flush, reason *why) {
-    check(lock_fd >= 0);
-    str text = STR_EMPTY;
-    fileFailure failure;
-    clusterMapPrint(m, netTlsForCluster(), &text);
-    clusterFileSeal(&text);
-    if (flush) writeCopy(strSlice(&text));
-    status st = fileReplaceAs(clusterConf.cluster_config_file, strSlice(&text), FILE_MODE,
-                              flush ? FILE_FLUSH_ALL : FILE_FLUSH_NONE, &failure);
-    strFree(&text);
-    if (st == OK) return OK;
-    logFailure(&failure);
-    return reasonSet(why, st, "%s", strerror(failure.error));
+/* ANY_THREAD. */
+static int writeFile(void *arg) {
+    fileSave *save = arg;
+    const char *path = clusterConf.cluster_config_file;
+    slice text = strSlice(&save->text);
+    if (save->flush) {
+        str copy = nameOf(".bak");
+        save->result = fileReplaceBoth(path, strText(&copy), text, FILE_MODE, &save->failure);
+        strFree(&copy);
+        save->owes_copy = save->result == OK;
+        if (save->owes_copy || save->failure.step != FILE_LINK) return 0;
+        writeCopy(save);
+    }
+    save->result = fileReplaceAs(path, text, FILE_MODE,
+                                 save->flush ? FILE_FLUSH_ALL : FILE_FLUSH_NONE, &save->failure);
+    return 0; /* the result is in `save` */
 }
 
-void serverFileKeep(const clusterMap *m, bool flush) {
-    check(m->myself);
-    reason why; /* was logged */
-    owes_flush |= flush;
-    if (serverFileWrite(m, owes_flush, &why) == OK) {
-        owes_flush = false;
-        return;
+static int separateCopy(void *arg) {
+    writeCopy(arg);
+    return 0;
+}
+
+/* The node works without the copy, so a failure is only told. */
+static void copyEnded(void *arg, int error) {
+    fileSave *save = arg;
+    (void)error; /* the result is in `save` */
+    if (save->copy_error && logIsDue(&copy_told_ms, engineHot.now_ms, COMPLAINT_MS))
+        logWarning("The copy of the cluster configuration file could not be written to %s.bak: %s",
+                   clusterConf.cluster_config_file, strerror(save->copy_error));
+    strFree(&save->text);
+    memFree(save);
+}
+
+/* Reports what writeFile() has done, and has the thread do the rest. */
+static void fileEnded(void *arg, int error) {
+    fileSave *save = arg;
+    (void)error; /* the result is in `save` */
+    check(threadIsMain());
+    last_save.failed = save->result != OK;
+    if (last_save.failed) {
+        logFailure(&save->failure);
+    } else {
+        last_save.at_s = clockWallMs() / 1000;
     }
-    if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {
-        if (logIsDue(&unsaved_told_ms, engineHot.now_ms, COMPLAINT_MS))
-            logWarning("Cluster config updated even though writing the cluster config file to disk "
-                       "failed.");
-        return;
+    if (save->done) save->done(save->result);
+    if (save->owes_copy) {
+        bioSubmitTask(BIO_REPLACE, separateCopy, copyEnded, save);
+    } else {
+        copyEnded(save, 0);
     }
-    logWarning("Fatal: can't update cluster config file.");
-    _exit(1); /* without cleaning up what other threads use */
+}
+
+void serverFileBegin(const clusterMap *m, bool flush, serverFileDone *done) {
+    bioSubmitTask(BIO_REPLACE, writeFile, fileEnded, newSave(m, flush, done));
+}
+
+void serverFileWait(void) {
+    while (bioPending(BIO_REPLACE)) {
+        bioDrain(BIO_REPLACE);
+        bioComplete(); /* which may begin the next one */
+    }
+    bioComplete();
+    check(threadIsMain());
+}
+
+status serverFileWrite(const clusterMap *m, bool flush, reason *why) {
+    serverFileWait();
+    fileSave *save = newSave(m, flush, NULL);
+    (void)writeFile(save); /* the result is in `save` */
+    status st = save->result;
+    if (st != OK) st = reasonSet(why, st, "%s", strerror(save->failure.error));
+    fileEnded(save, 0);
+    return st;
+}
+
+int64_t serverFileSavedAt(bool *failed) {
+    *failed = last_save.failed;
+    return last_save.at_s;
 }

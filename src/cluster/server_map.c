@@ -3,20 +3,33 @@
  * The map of this server: sets what this node announces by directives, and saves the map when it
  * has changed.
  *
- * Invariant: in the map this node has the texts and ports of the directives. Without
+ * Invariants: in the map this node has the texts and ports of the directives. Without
  * cluster-announce-ip its address is the one at which other nodes have seen it. Main thread
  * only. */
 #include "cluster/server_map.h"
+
+#include <unistd.h>
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
+#include "cluster/slot_pause.h"
+#include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "net/net.h"
 
+enum {
+    COMPLAINT_MS = 30000,
+    BEST_EFFORT_MS = 500, /* with cluster-config-save-behavior best-effort: nobody waits longer */
+    NO_END_MS = 24 * 3600 * 1000,
+};
+
 clusterMap serverMap;
 clusterState serverClusterState;
+mapSaves serverMapSaves;
+static bool holds_saves;        /* serverMapHoldSaves() */
+static int64_t unsaved_told_ms; /* when a failure was last told of; 0: never */
 
 /* ------------------------------------------------------------------ what this node announces */
 
@@ -97,19 +110,100 @@ status serverMapInit(reason *why) {
     st = checkNetwork(why);
     if (st != OK) return st;
     serverMapAnnounce();
+    mapSavesInit(&serverMapSaves, &serverMap);
     serverMap.changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_STATE;
     if (!intact) serverMap.changed |= CLUSTER_MAP_SYNC;
     return OK;
 }
 
-status serverMapSave(reason *why) { return serverFileWrite(&serverMap, true, why); }
+/* ------------------------------------------------------------------ saves */
+
+/* Writes to slots whose claim is not in the file wait: if this node restarts without it, they would
+ * be lost. */
+static void pauseUnsaved(void) {
+    static bool on;
+    const uint64_t *unsaved = mapSavesUnsaved(&serverMapSaves);
+    if (!unsaved) {
+        if (on) slotPauseEnd(SLOT_PAUSE_UNSAVED);
+        on = false;
+        return;
+    }
+    slotMask slots;
+    _Static_assert(sizeof(slots.words) == sizeof(serverMapSaves.unsaved), "the same bits");
+    memcpy(slots.words, unsaved, sizeof(slots.words));
+    slotPauseSet(SLOT_PAUSE_UNSAVED, &slots, engineHot.now_ms + NO_END_MS);
+    on = true;
+}
+
+/* What cluster-config-save-behavior says about a failure: the process ends, or goes on. */
+static void failed(void) {
+    if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {
+        if (logIsDue(&unsaved_told_ms, engineHot.now_ms, COMPLAINT_MS))
+            logWarning("Cluster config updated even though writing the cluster config file to disk "
+                       "failed.");
+        return;
+    }
+    logWarning("Fatal: can't update cluster config file.");
+    _exit(1); /* without cleaning up what other threads use */
+}
+
+static void saveEnded(status st) {
+    if (st != OK) failed();
+    mapSavesEnd(&serverMapSaves, &serverMap, st == OK);
+    pauseUnsaved();
+    serverMapBeginSave();
+}
+
+void serverMapNote(void) {
+    uint64_t before = serverMapSaves.wanted;
+    mapSavesTake(&serverMapSaves, &serverMap);
+    if (serverMapSaves.wanted != before) pauseUnsaved();
+}
+
+void serverMapBeginSave(void) {
+    bool flush;
+    check(serverMap.myself);
+    if (holds_saves) return;
+    if (mapSavesBegin(&serverMapSaves, &serverMap, serverBusNowMs(), &flush))
+        serverFileBegin(&serverMap, flush, saveEnded);
+}
+
+void serverMapHoldSaves(bool on) {
+    holds_saves = on;
+    serverMapBeginSave();
+}
+
+/* As if saves were not held. */
+static void saveNow(void) {
+    bool held = holds_saves;
+    serverMapNote();
+    serverMapHoldSaves(false);
+    holds_saves = held;
+    serverFileWait();
+}
+
+status serverMapSave(reason *why) {
+    saveNow();
+    status st = serverFileWrite(&serverMap, true, why);
+    serverFileWait(); /* for the copy */
+    return st;
+}
 
 /* ------------------------------------------------------------------ changes */
 
-void serverMapApplyChanges(void) {
-    if (likely(!serverMap.changed)) return;
-    uint32_t changed = serverMap.changed;
+void serverMapApplyChanges(bool waits) {
+    serverMapNote();
     serverMap.changed = 0;
-    if (changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC))
-        serverFileKeep(&serverMap, changed & CLUSTER_MAP_SYNC);
+    serverMapBeginSave();
+    mapSaves *s = &serverMapSaves;
+    if (waits) {
+        saveNow();
+        check(!mapSavesIsPending(s));
+    } else if (likely(!s->runs)) {
+        return;
+    } else if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT &&
+               mapSavesIsPending(s) && serverBusNowMs() - s->began_ms > BEST_EFFORT_MS) {
+        mapSavesGiveUp(s, &serverMap);
+        pauseUnsaved();
+    }
 }

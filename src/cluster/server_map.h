@@ -7,10 +7,12 @@
 
 #include "bus/cluster_state.h"
 #include "bus/map.h"
+#include "bus/map_saves.h"
 
 /* Used only if the cluster is enabled. */
 extern clusterMap serverMap;
 extern clusterState serverClusterState;
+extern mapSaves serverMapSaves;
 
 /* Reads the configuration file, or creates a map of this node alone if there is none. */
 status serverMapInit(reason *why) MUST_USE;
@@ -19,9 +21,17 @@ void serverMapAnnounce(void);
 /* For the rows of these directives: `apply` of cluster-announce-ip, and of the others. */
 status serverMapApplyIp(reason *why);
 status serverMapApplyAnnounced(reason *why);
+/* Writes the configuration file, and waits for that. */
 status serverMapSave(reason *why) MUST_USE;
-/* If something has changed, updates the state and writes the configuration file. Called before
+/* Called after a cause of changes for which no client waits: messages of the bus, periodic jobs.
+ * They are saved by a thread, and only what depends on them waits (bus/map_saves.h). */
+void serverMapNote(void);
+/* Begins the save that is due, if none runs. */
+void serverMapBeginSave(void);
+/* For tests: saves do not begin, but for those that the server waits for. */
+void serverMapHoldSaves(bool on);
+/* Saves what has changed. `waits`: the whole server waits until it is in the file. Called before
  * replies are sent. */
-void serverMapApplyChanges(void);
+void serverMapApplyChanges(bool waits);
 
 #endif

@@ -128,6 +128,8 @@ void serverRoleApply(void) {
     /* A replica that takes over is waited for: the stream must not get longer. */
     if (pauseIsFor(PAUSE_FOR_FAILOVER)) return;
     if (!pending.keys) return;
+    /* After a restart this node must not believe to own slots whose keys it has deleted. */
+    if (mapSavesIsPending(&serverMapSaves)) return;
     pending.keys = serverSlotsDeleteLost();
     /* The rest follows in the next turns, and what callbacks of modules have caused. */
     loopLimitSleep(engineLoop(), keyspaceDropWaits() ? DROP_POLL_MS : 0);

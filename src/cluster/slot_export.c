@@ -12,9 +12,8 @@
 #include "cluster/server_map.h"
 #include "cluster/slot_export_priv.h"
 #include "cluster/slot_migration.h"
+#include "cluster/slot_pause.h"
 #include "engine/hot.h"
-#include "engine/pause.h"
-#include "engine/transaction.h"
 #include "net/net.h"
 #include "repl/role.h"
 #include "store/store.h"
@@ -27,28 +26,16 @@ static const char lost_text[] =
 
 /* ------------------------------------------------------------------ the pause */
 
-/* The slots whose writes wait. */
-static slotMask paused;
-
-/* Commands without keys may write anything: a script, FUNCTION, FLUSHALL. */
-static bool isPaused(ctx *c) {
-    int slot = c->cmd->flags & CMD_RUNS_QUEUE
-                   ? transactionSlot(c->who)
-                   : commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
-    return slot < 0 || slotMaskHas(&paused, slot);
-}
-
 void slotExportPause(void *arg) {
     (void)arg;
-    paused = (slotMask){{0}};
+    slotMask paused = {{0}};
     int64_t end_ms = slotSourcePaused(&slotMigrations, &paused);
     check(end_ms >= 0);
     if (end_ms) {
-        pauseSelect(isPaused);
-        pauseBegin(PAUSE_FOR_SLOT_HANDOVER, PAUSE_SOME,
-                   engineHot.now_ms + end_ms - slotMigrations.now_ms);
+        slotPauseSet(SLOT_PAUSE_HANDOVER, &paused,
+                     engineHot.now_ms + end_ms - slotMigrations.now_ms);
     } else {
-        pauseEnd(PAUSE_FOR_SLOT_HANDOVER);
+        slotPauseEnd(SLOT_PAUSE_HANDOVER);
     }
 }
 

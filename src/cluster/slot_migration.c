@@ -44,6 +44,7 @@ slotMoves *slotMigrationNow(void) {
                                 .silence_ms = replTimeoutMs(),
                                 .unsent_max = clusterConf.slot_migration_max_failover_repl_bytes,
                                 .has_auth = password.len > 0,
+                                .is_saving = mapSavesIsPending(&serverMapSaves),
                                 .hold_pause = holds.pause,
                                 .hold_takeover = holds.takeover};
     return m;
@@ -170,6 +171,7 @@ void slotMigrationTick(int64_t budget_us) {
     }
     size_t most = (size_t)clusterConf.cluster_slot_migration_log_max_len;
     if (unlikely(slotMigrations.log.jobs.count > most)) slotLogTrim(&slotMigrations.log, most);
+    serverMapNote();
 }
 
 bool slotMigrationIsBusy(void) { return clusterIsEnabled() && slotMigrations.log.active > 0; }

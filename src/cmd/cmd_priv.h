@@ -13,6 +13,9 @@
 #include "engine/hooks.h"
 #include "engine/options.h"
 
+enum zsetEncodingName { ZSET_NAME_SKIPLIST, ZSET_NAME_BTREE };
+enum increxReply { INCREX_REPLY_PAIR, INCREX_REPLY_SINGLE };
+
 typedef struct cmdConfig {
     /* Limits of the packed encodings: number of entries, bytes of the largest entry. */
     int64_t hash_max_listpack_entries, hash_max_listpack_value;
@@ -25,7 +28,12 @@ typedef struct cmdConfig {
     int64_t hll_sparse_max_bytes;
     int64_t stream_node_max_bytes, stream_node_max_entries;
     /* Behaviour of commands. */
+    bool pathhash_keep_empty; /* a key is kept without its last path */
     bool lazyfree_lazy_user_del, extended_redis_compatibility;
+    int increx_reply; /* enum increxReply */
+    /* Sorted sets. */
+    int zset_encoding_name; /* enum zsetEncodingName */
+    bool zset_refuse_empty_bounds;
 } cmdConfig;
 
 extern cmdConfig cmdConf;

@@ -440,6 +440,12 @@ static void debugChild(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG BIO-DRAIN, as in Valkey 9.2. */
+static void debugBioDrain(ctx *c) {
+    engineDrainJobs();
+    replyOk(c);
+}
+
 static void debugPauseCron(ctx *c) {
     ticksSetPaused(switchArg(c));
     replyOk(c);
@@ -553,6 +559,8 @@ static const char *const debug_help[] = {
     "    The optional argument (0 by default) sets the level of detail",
     "CLIENT-EVICTION",
     "    Show low level client eviction pools info (maxmemory-clients).",
+    "BIO-DRAIN",
+    "    Wait for the jobs of background threads.",
     "PAUSE-CRON <0|1>",
     "    Stop periodic cron job processing.",
     "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>",
@@ -569,6 +577,8 @@ static const char *const debug_help[] = {
     "CLIENT-ENFORCE-REPLY-LIST <0|1>",
     "    When set to 1, it enforces the use of the client reply list directly",
     "    and avoids using the client's static buffer.",
+    "HOLD-CLUSTER-CONFIG-SAVES <0|1>",
+    "    When set to 1, saves of the cluster configuration file that no client waits for do not begin.",
     "SLOTMIGRATION PREVENT-PAUSE <0|1>",
     "    When set to 1, slot migrations will be prevented from pausing on the source node.",
     "SLOTMIGRATION PREVENT-FAILOVER <0|1>",
@@ -694,9 +704,11 @@ void debugCommand(ctx *c) {
         {"disable-cluster-random-ping", 3, 3, debugDisableClusterPing},
         {"clusterlink", 5, 5, debugClusterLink},
         {"cluster-replica-priority", 3, 3, debugClusterReplicaPriority},
+        {"hold-cluster-config-saves", 3, 3, debugHoldClusterConfigSaves},
         {"slotmigration", 4, 4, debugSlotMigration},
         {"replybuffer", 4, 4, debugReplyBuffer},
         {"pause-cron", 3, 3, debugPauseCron},
+        {"bio-drain", 2, 2, debugBioDrain},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},

@@ -78,6 +78,12 @@ void debugClusterReplicaPriority(ctx *c) {
     }
 }
 
+void debugHoldClusterConfigSaves(ctx *c) {
+    hotCheck(c->argc == 3);
+    if (engineCluster()) engineCluster()->hold_saves(flagArg(c));
+    replyOk(c);
+}
+
 void debugSlotMigration(ctx *c) {
     hotCheck(c->argc == 4);
     bool pause = ctxArgIs(c, 2, "prevent-pause");

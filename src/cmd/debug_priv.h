@@ -42,6 +42,7 @@ void debugDisableClusterReconnection(ctx *c);
 void debugDisableClusterPing(ctx *c);
 void debugClusterLink(ctx *c);
 void debugClusterReplicaPriority(ctx *c);
+void debugHoldClusterConfigSaves(ctx *c);
 void debugSlotMigration(ctx *c);
 void debugDelayRdbClientFree(ctx *c);
 void debugPauseAfterFork(ctx *c);

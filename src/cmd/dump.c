@@ -107,14 +107,11 @@ static bool readPayload(ctx *c, robj **out) {
     status st = rdbDumpRead(payload, version, c->argv[1], &options, out, &type, &why);
     if (st == OK) return true;
     bool is_redis = rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN;
-    bool is_pathhash = rdbVersionIsOf92(version) && type == RDB_TYPE_PATHHASH;
-    bool has_no_type = st == ERR_NOT_FOUND && (is_redis || is_pathhash);
+    bool has_no_type = st == ERR_NOT_FOUND && is_redis;
     bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
     if (is_stream && placeholdersAreAllowed()) { /* the sender may have the type */
         char module[RDB_MODULE_NAME_SIZE];
-        const char *name = !has_no_type  ? NULL
-                           : is_pathhash ? rdbTypeName(type)
-                                         : rdbRedisTypeName(type);
+        const char *name = has_no_type ? rdbRedisTypeName(type) : NULL;
         if (rdbDumpForeignModule(payload, module)) name = module;
         *out = name ? placeholderNew(c->argv[1], name) : NULL;
         if (*out) return true;

@@ -88,7 +88,7 @@ int sortFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
         } else if (sliceIs(argv[i], "get") || sliceIs(argv[i], "by")) {
             i++;
         } else if (sliceIs(argv[i], "store") && i + 1 < argc) {
-            store = i + 1;
+            store = ++i; /* the target may be a word such as BY */
         }
     }
     return keyAndStore(out, max, store);

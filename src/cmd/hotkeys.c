@@ -23,12 +23,35 @@ static void replyKey(ctx *c, const hotKey *k, double total) {
     replyDouble(c, total > 0 ? 100.0 * k->rate / total : 0);
 }
 
+/* The form of Valkey 9.2. */
+static void replyWindow(ctx *c) {
+    hotCheck(c->argc == 2);
+    int count;
+    const hotWindowKey *keys = hotkeysWindowRead(&count);
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) {
+        replyMap(c, 3);
+        replyBulkText(c, "key");
+        replyBulk(c, strSlice(&keys[i].key));
+        replyBulkText(c, "db");
+        replyInteger(c, keys[i].db_id);
+        replyBulkText(c, "qps");
+        replyInteger(c, keys[i].rate);
+    }
+}
+
 /* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent first;
- * without COUNT what a session (HOTKEYS START) has measured, if there is one. */
+ * without COUNT what the last window has found, as in Valkey 9.2, if hotkeys-top-k is above 0 or
+ * extended-commands is no, else what a session (HOTKEYS START) has measured, if there is one. */
 void hotkeysGetCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     int64_t wanted = HOTKEYS_MAX;
-    if (c->argc != 2 && (c->argc != 4 || !ctxArgIs(c, 2, "count"))) {
+    bool extended = ctxHasExtensions(c);
+    if (c->argc == 2 && (hotkeysWindowIsOn() || !extended)) {
+        replyWindow(c);
+        return;
+    }
+    if (c->argc != 2 && (c->argc != 4 || !extended || !ctxArgIs(c, 2, "count"))) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
@@ -65,6 +88,7 @@ void hotkeysResetCommand(ctx *c) {
         return;
     }
     hotkeysReset();
+    hotkeysWindowClear();
     replyOk(c);
 }
 
@@ -75,7 +99,8 @@ void hotkeysHelpCommand(ctx *c) {
         "    Return the keys most asked for (64 at most), as estimated from a sample of",
         "    the requests: requests per second, by how much that may be too high, and the",
         "    share of all requests in percent. Requests count half after 10 seconds.",
-        "    Without COUNT, what a session has measured, if there is one.",
+        "    Without COUNT, what the last window has found, if hotkeys-top-k is above 0, or",
+        "    what a session has measured, if there is one.",
         "RESET",
         "    Forget what was counted so far, and the session, which must have been stopped.",
         "START METRICS <count> [CPU] [NET] [COUNT <keys>] [DURATION <seconds>]",

@@ -176,9 +176,11 @@ void pfmergeCommand(ctx *c) {
         check(makeDense(&o)); /* it was just parsed successfully */
         hllWriteDense(makeWritable(&o, 0), registers);
     } else {
-        for (unsigned i = 0; i < HLL_REGISTERS; i++) {
-            if (registers[i] > 0)
-                check(raiseRegister(&o, (hllUpdate){i, registers[i]}) != HLL_CORRUPT);
+        hllKeepRaised(registers, hllBytes(o));
+        unsigned i = 0;
+        while ((i = hllNextRegister(registers, i)) < HLL_REGISTERS) {
+            check(raiseRegister(&o, (hllUpdate){i, registers[i]}) != HLL_CORRUPT);
+            i++;
         }
     }
     hllInvalidateCount(makeWritable(&o, 0));

@@ -8,6 +8,7 @@
 #include "cmd/cmd_priv.h"
 #include "format/rdb_settings.h"
 #include "store/shape.h"
+#include "store/type_zset.h"
 
 cmdConfig cmdConf;
 
@@ -46,6 +47,18 @@ static status applyShapes(reason *why) {
     return OK;
 }
 
+static const configWord zset_words[] = {
+    {"skiplist", ZSET_NAME_SKIPLIST}, {"btree", ZSET_NAME_BTREE}, {NULL, 0}};
+
+static status applyZsetName(reason *why) {
+    (void)why; /* cannot fail */
+    zsetNameLarge(cmdConf.zset_encoding_name == ZSET_NAME_BTREE ? "btree" : "skiplist");
+    return OK;
+}
+
+static const configWord increx_words[] = {
+    {"pair", INCREX_REPLY_PAIR}, {"single", INCREX_REPLY_SINGLE}, {NULL, 0}};
+
 const configOption cmdOptions[] = {
     /* Limits of the packed encodings. */
     CONFIG_INT("hash-max-listpack-entries", cmdConf.hash_max_listpack_entries, 512, 0, INT64_MAX,
@@ -83,8 +96,13 @@ const configOption cmdOptions[] = {
     CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
     /* Behaviour of commands. */
+    CONFIG_BOOL("pathhash-keep-empty", cmdConf.pathhash_keep_empty, false),
     CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("extended-redis-compatibility", cmdConf.extended_redis_compatibility, false),
+    CONFIG_ENUM("zset-encoding-name", cmdConf.zset_encoding_name, zset_words, ZSET_NAME_SKIPLIST,
+                .flags = CONFIG_APPLY_AT_START, .apply = applyZsetName),
+    CONFIG_BOOL("zset-refuse-empty-bounds", cmdConf.zset_refuse_empty_bounds, false),
+    CONFIG_ENUM("increx-reply", cmdConf.increx_reply, increx_words, INCREX_REPLY_PAIR),
     CONFIG_END,
 };

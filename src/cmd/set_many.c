@@ -256,15 +256,46 @@ static robj *unite(const ctx *c, const sources *s) {
     return into;
 }
 
+/* Leaves out the missing sets. */
+static void dropMissing(sources *s) {
+    size_t sets = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->sets[i]) s->sets[sets++] = s->sets[i];
+    }
+    s->count = sets;
+    s->missing = 0;
+}
+
+/* True if the members of one set after the other are the reply: their order is then that of the
+ * set that SUNIONSTORE would make. A set of integers is sorted, and lookups in many sets cost more
+ * than to make the union. */
+static bool isRepliedInParts(const sources *s) {
+    if (s->count > LOOKED_UP_MAX) return false;
+    for (size_t i = 0; i < s->count; i++) {
+        if (objectForm(s->sets[i]) == FORM_PACKED_INTS) return false;
+    }
+    return true;
+}
+
+/* Replies the members of each set that are in no set before it. */
+static void replyUnionInParts(ctx *c, const sources *s) {
+    hotCheck(s->missing == 0);
+    result r = {.c = c, .replies = true};
+    respDeferred head = respDeferBegin(c->out);
+    for (size_t i = 0; i < s->count; i++) filter(&r, s->sets[i], s->sets, i, false);
+    respDeferEnd(c->out, head, '~', c->proto, (int64_t)r.count);
+}
+
 /* SUNION key [key ...]. Reply: members contained in any set. */
 void sunionCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
-    if (s.count - s.missing == 1) {
-        for (size_t i = 0; i < s.count; i++) {
-            if (s.sets[i]) setReplyAll(c, s.sets[i]);
-        }
+    dropMissing(&s);
+    if (s.count == 1) {
+        setReplyAll(c, s.sets[0]);
+    } else if (isRepliedInParts(&s)) {
+        replyUnionInParts(c, &s);
     } else {
         robj *into = unite(c, &s);
         setReplyAll(c, into);
@@ -287,11 +318,8 @@ void sunionstoreCommand(ctx *c) {
  * union: all members of the largest set, then the members of each further set that are in no larger
  * one. */
 static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
-    size_t sets = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->sets[i]) s->sets[sets++] = s->sets[i];
-    }
-    s->count = sets;
+    dropMissing(s);
+    size_t sets = s->count;
     if (sets == 0) return 0;
     qsort(s->sets, sets, sizeof(*s->sets), compareLengths);
     uint64_t count = setLength(s->sets[sets - 1]);

@@ -228,9 +228,9 @@ static void finishRefs(ctx *c, const addOptions *p, stream *s, const streamIds *
 }
 
 /* Trims as the options say; returns the number of entries removed. */
-static uint64_t trimStream(stream *s, const addOptions *p, streamIds *ids) {
+static uint64_t trimStream(ctx *c, stream *s, const addOptions *p, streamIds *ids) {
     if (likely(p->refs == REFS_KEEP)) return streamTrim(s, &p->rule);
-    return streamTrimRefs(s, &p->rule, p->refs, ids);
+    return streamTrimRefs(c, s, &p->rule, p->refs, ids);
 }
 
 /* ------------------------------------------------------------------ XADD */
@@ -303,7 +303,7 @@ void xaddCommand(ctx *c) {
     }
     streamAppend(s, p.id, fields, (size_t)count, &rdbLimitsNow()->stream);
     streamIds ids = {0};
-    uint64_t removed = p.trims ? trimStream(s, &p, &ids) : 0;
+    uint64_t removed = p.trims ? trimStream(c, s, &p, &ids) : 0;
     if (unlikely(p.refs_given)) {
         finishRefs(c, &p, s, &ids, count);
         streamIdsClear(&ids);
@@ -328,7 +328,7 @@ void xtrimCommand(ctx *c) {
     if (!parseOptions(c, false, &p)) return;
     if (!streamFindWrite(c, 1, &s)) return;
     streamIds ids = {0};
-    uint64_t removed = s ? trimStream(s, &p, &ids) : 0;
+    uint64_t removed = s ? trimStream(c, s, &p, &ids) : 0;
     replyInteger(c, (int64_t)removed);
     if (!removed) return;
     if (unlikely(p.refs_given)) {

@@ -59,7 +59,8 @@ void streamIdsClear(streamIds *ids);
 /* streamTrim() of a stream in this way, exactly but for max_removed. REFS_DELETE: adds the removed
  * entries with references to `ids`, for streamDropRefs(). REFS_ACKED: adds all removed entries, for
  * streamPropagateIds(). */
-uint64_t streamTrimRefs(stream *s, const streamTrimRule *rule, streamRefs refs, streamIds *ids);
+uint64_t streamTrimRefs(ctx *c, stream *s, const streamTrimRule *rule, streamRefs refs,
+                        streamIds *ids);
 /* Removes these entries from the pending entries of all groups, and propagates that as XACK.
  * Returns the number of pending entries removed. */
 uint64_t streamDropRefs(ctx *c, slice key, stream *s, const streamIds *ids);

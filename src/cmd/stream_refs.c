@@ -95,12 +95,22 @@ static bool permitAcked(void *arg, streamId id) {
     return true;
 }
 
-uint64_t streamTrimRefs(stream *s, const streamTrimRule *rule, streamRefs refs, streamIds *ids) {
+/* As XDEL, which this server propagates, ACKED raises the highest deleted id. The ACKED of a Redis
+ * primary does not. */
+static uint64_t trimAcked(ctx *c, stream *s, const streamTrimRule *rule) {
+    streamId highest = streamMaxDeletedId(s);
+    uint64_t removed = streamTrimPermitted(s, rule, permitAcked);
+    if (ctxIsReplay(c)) streamSetMaxDeletedId(s, highest);
+    return removed;
+}
+
+uint64_t streamTrimRefs(ctx *c, stream *s, const streamTrimRule *rule, streamRefs refs,
+                        streamIds *ids) {
     refsTrim t = {.s = s, .ids = ids};
     streamTrimRule own = *rule;
     own.arg = &t;
     if (refs != REFS_KEEP) own.whole_nodes = false; /* entries are looked at one by one anyway */
-    if (refs == REFS_ACKED) return streamTrimPermitted(s, &own, permitAcked);
+    if (refs == REFS_ACKED) return trimAcked(c, s, &own);
     if (refs == REFS_DELETE) own.removes = noteReferenced;
     return streamTrim(s, &own);
 }

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "cmd/collection.h"
 #include "cmd/procs.h"
+#include "cmd/cmd_priv.h"
 #include "cmd/zset_priv.h"
 
 /* ------------------------------------------------------------------ bounds */
@@ -37,6 +38,7 @@ static bool parseScore(slice text, zsetBound *out) {
         out->excluded = true;
         text = sliceMake(text.ptr + 1, text.len - 1);
     }
+    if (text.len == 0 && cmdConf.zset_refuse_empty_bounds) return false;
     return parseNumber(text, &out->score);
 }
 

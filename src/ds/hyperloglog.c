@@ -356,6 +356,32 @@ bool hllMergeInto(uint8_t *registers, slice bytes) {
     return index == HLL_REGISTERS && at == bytes.len;
 }
 
+void hllKeepRaised(uint8_t *registers, slice bytes) {
+    hotCheck(hllIsSparse(bytes.ptr));
+    size_t at = HLL_HEAD_BYTES, index = 0;
+    hllRun run;
+    while (hllNextRun(bytes, &at, &run)) {
+        hotCheck(index + run.count <= HLL_REGISTERS);
+        for (size_t i = index; run.value > 0 && i < index + run.count; i++)
+            if (registers[i] <= run.value) registers[i] = 0;
+        index += run.count;
+    }
+}
+
+unsigned hllNextRegister(const uint8_t *registers, unsigned from) {
+    hotCheck(from <= HLL_REGISTERS);
+    unsigned i = from;
+    for (; i < HLL_REGISTERS && i % 8; i++)
+        if (registers[i]) return i;
+    for (; i < HLL_REGISTERS; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, registers + i, sizeof(eight));
+        if (eight) break;
+    }
+    while (i < HLL_REGISTERS && !registers[i]) i++;
+    return i;
+}
+
 void hllWriteDense(char *bytes, const uint8_t *registers) {
     bytes[4] = 0;
     char *packed = bytes + HLL_HEAD_BYTES;

@@ -321,13 +321,15 @@ uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermit
     bool more = true;
     while (more && streamSeek(s, next, &p)) {
         if (rule->max_removed && removed + p.node->live > rule->max_removed) break;
-        if (rule->whole_nodes && !takesNode(s, &p, rule)) break;
+        bool takes_all = takesNode(s, &p, rule);
+        if (rule->whole_nodes && !takes_all) break;
         streamId *ids;
         size_t count = liveIds(&p, &ids, &next), i = 0;
         for (; i < count && !trimEnds(s, rule, ids[i]); i++)
             removed += permits(rule->arg, ids[i]) && streamDelete(s, ids[i]);
         memFree(ids);
-        more = i == count && streamIdNext(&next);
+        if (takes_all) check(i == count);
+        more = takes_all && streamIdNext(&next);
     }
     return removed;
 }

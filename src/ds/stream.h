@@ -90,8 +90,9 @@ typedef struct streamTrimRule {
 uint64_t streamTrim(stream *s, const streamTrimRule *rule);
 /* True if the entry may be removed. */
 typedef bool streamPermitProc(void *arg, streamId id);
-/* The same as streamDelete() of each entry that `permits` does not keep, which gets rule->arg: what
- * follows a kept entry is looked at, too, until the rule is met. */
+/* The same as streamDelete() of each entry that `permits` does not keep, which gets rule->arg. What
+ * follows a kept entry is looked at, too, in all nodes that the rule removes completely and in the
+ * one after them: as in Redis, later nodes do not make up for kept entries. */
 uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermitProc *permits);
 
 /* ---- reading ---- */

@@ -91,9 +91,10 @@ enum commandCategory {
     CAT_CONNECTION,
     CAT_TRANSACTION,
     CAT_SCRIPTING,
+    CAT_PATHHASH,
     CAT_COUNT,
+    COMMAND_CATEGORIES_MAX = 64,
 };
-enum { COMMAND_CATEGORIES_MAX = 64 };
 /* Number of categories; those from CAT_COUNT on were added at run time. */
 int commandCategoryCount(void);
 const char *commandCategoryName(int category);
@@ -240,8 +241,7 @@ void commandUninstall(void); /* for tests: removes everything */
  * and I/O threads are parked. */
 status commandLoad(const commandSpec *specs, int count);
 /* Removes a loaded command with its subcommands, under the same conditions. It must not be running,
- * nor a session be blocked in it. References that sessions keep stay valid memory; its
- * specification may be freed. */
+ * nor a session be blocked in it. References of sessions stay valid; its spec may be freed. */
 status commandUnload(slice name);
 /* Whether commandLoad() refuses the name. */
 bool commandNameIsTaken(slice name);

@@ -27,6 +27,7 @@ static const char *const built_in[CAT_COUNT] = {
     [CAT_CONNECTION] = "connection",
     [CAT_TRANSACTION] = "transaction",
     [CAT_SCRIPTING] = "scripting",
+    [CAT_PATHHASH] = "pathhash",
 };
 
 static struct {

@@ -8,8 +8,6 @@
 
 /* Statistics, their INFO sections and directives. */
 extern const feature engineFeature;
-/* activedefrag. */
-extern const feature defragFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
 /* Events and INFO sections of the keyspace. */

@@ -34,13 +34,8 @@ typedef struct engineConfig {
     /* Background freeing of values that no command deletes explicitly. */
     bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del;
     bool lazyfree_lazy_user_flush; /* FLUSHALL, SCRIPT FLUSH and so on without SYNC or ASYNC */
-    /* Tables, allocator, defragmentation. */
-    bool activerehashing, jemalloc_bg_thread, activedefrag;
-    int64_t active_defrag_ignore_bytes;
-    int active_defrag_threshold_lower, active_defrag_threshold_upper; /* percent */
-    int active_defrag_cycle_min, active_defrag_cycle_max;             /* percent of CPU time */
-    int active_defrag_cycle_us;
-    int64_t active_defrag_max_scan_fields;
+    /* Tables, allocator. */
+    bool activerehashing, jemalloc_bg_thread;
     /* Limits of requests. */
     int64_t proto_max_bulk_len;
     int prefetch_batch_max_size;
@@ -57,6 +52,8 @@ typedef struct engineConfig {
     int enable_protected_configs, enable_debug_command, enable_module_command;
     bool hide_user_data_from_log;
     bool extended_commands;
+    /* Windows of hot keys. */
+    int hotkeys_top_k, hotkeys_sampling_percentage, hotkeys_window_seconds;
 } engineConfig;
 
 extern engineConfig engineConf;

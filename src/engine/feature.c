@@ -8,6 +8,7 @@
 #include "engine/deliver_priv.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
+#include "engine/hotkeys_priv.h"
 #include "engine/key_index.h"
 #include "engine/pause.h"
 #include "engine/stats_priv.h"
@@ -21,6 +22,7 @@ static status onShutdown(uint32_t flags, reason *why) {
 }
 
 static void onDb(const dbEvent *e) {
+    hotkeysWindowDbEvent(e);
     watchDbEvent(e);
     blockDbEvent(e);
 }
@@ -34,9 +36,14 @@ static void wake(void) {
 
 static const stageJob stages[] = {{STAGE_WAKE, wake}, {STAGE_LOG, deliverAll}, {0}};
 static const tickJob ticks[] = {
-    {"rates", 100, statsSampleRates, NULL}, {"child", 0, childPoll, childIsPolled}, {0}};
+    {"rates", 100, statsSampleRates, NULL},
+    {"windows of hot keys", 100, hotkeysWindowTick, NULL},
+    {"child", 0, childPoll, childIsPolled},
+    {0},
+};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&keyIndexObserver, NULL};
+static const commandObserver *const command_observers[] = {&hotkeysWindowObserver, NULL};
 
 const feature engineFeature = {.name = "engine",
                                .options = engineOptions,
@@ -45,5 +52,6 @@ const feature engineFeature = {.name = "engine",
                                .stages = stages,
                                .gates = gates,
                                .observers = observers,
+                               .command_observers = command_observers,
                                .on_db = onDb,
                                .on_shutdown = onShutdown};

@@ -198,8 +198,7 @@ typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-    /* Called when the wait of a blocked command has ended without a second run, or when a module's
-     * thread has worked for it. May be NULL. */
+    /* A wait has ended without a second run, or a module's thread has worked. May be NULL. */
     void (*worked)(ctx *c, int64_t duration_ns);
     /* A request was refused; `pending`: size of the output before its error. May be NULL. */
     void (*refused)(ctx *c, size_t pending);
@@ -228,6 +227,7 @@ typedef enum infoOrder {
     INFO_COMMANDSTATS,
     INFO_ERRORSTATS,
     INFO_LATENCYSTATS,
+    INFO_HOTKEYS,
     INFO_CLUSTER,
     INFO_CLUSTER_INFO,
     INFO_SCRIPTING_ENGINES,

@@ -32,4 +32,20 @@ uint64_t hotkeysLooks(void);
 int64_t hotkeysSince(void);
 void hotkeysReset(void);
 
+/* ---- as Valkey 9.2 counts them (hotkeys_window.c) */
+
+typedef struct hotWindowKey {
+    str key; /* truncated if it is very long */
+    int db_id;
+    int64_t rate; /* accesses per second */
+} hotWindowKey;
+
+/* hotkeys-top-k is above 0. */
+bool hotkeysWindowIsOn(void);
+/* The keys of the last finished window in descending order of their rates, at most hotkeys-top-k;
+ * borrowed until the next call of a function here. */
+const hotWindowKey *hotkeysWindowRead(int *count);
+/* Forgets the running and the last finished window. */
+void hotkeysWindowClear(void);
+
 #endif

@@ -26,7 +26,8 @@ enum notifyFlag {
     NOTIFY_LOADED = 1 << 12,   /* for modules only: a key was loaded from a file */
     NOTIFY_MODULE = 1 << 13,   /* d: published by a module */
     NOTIFY_NEW = 1 << 14,      /* n */
-    NOTIFY_ALL = (NOTIFY_KEY_MISS - NOTIFY_GENERIC) | NOTIFY_MODULE, /* A */
+    NOTIFY_PATHHASH = 1 << 15, /* p */
+    NOTIFY_ALL = (NOTIFY_KEY_MISS - NOTIFY_GENERIC) | NOTIFY_MODULE | NOTIFY_PATHHASH, /* A */
 };
 
 /* Borrowed for the call wherever it is passed; those of the server are constants. */
@@ -55,6 +56,7 @@ extern const keyEvent eventGeoradiusstore, eventGeosearchstore, eventZadd, event
     eventZremrangebyscore, eventZunionstore;
 extern const keyEvent eventXadd, eventXdel, eventXgroupCreate, eventXgroupCreateconsumer,
     eventXgroupDelconsumer, eventXgroupDestroy, eventXgroupSetid, eventXsetid, eventXtrim;
+extern const keyEvent eventPhdel, eventPhdelprefix, eventPhmset, eventPhset;
 extern const keyEvent eventExpired;
 extern const keyEvent eventEvicted;
 extern const keyEvent eventKeymiss;

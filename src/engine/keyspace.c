@@ -12,6 +12,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/hotkeys.h"
 #include "engine/latency.h"
 #include "engine/pace.h"
 #include "engine/memory.h"
@@ -75,7 +76,11 @@ static void continueRemoval(void) {
 
 /* An expired key: propagates UNLINK before the command that found it, and after what callbacks of
  * modules propagate. */
+/* Active expiry is at work: what it removes counts as changes for save points, as in Valkey 9.2. */
+static bool expires_actively;
+
 static void keyExpired(db *d, slice key) {
+    engineHot.dirty += expires_actively;
     slice words[2] = {expireWord(), key};
     continueRemoval();
     tellRemoved(d, key, &eventExpired);
@@ -117,6 +122,7 @@ static void itemsExpiring(db *d, slice key, valueType type, const slice *items, 
     words[0] = keyspaceRemovalCommandName(type);
     words[1] = key;
     memcpy(words + 2, items, count * sizeof(*items));
+    if (expires_actively) engineHot.dirty += count;
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     memFree(words);
@@ -247,6 +253,7 @@ static void dropOne(void *arg, db *d, slice key) {
 
 void keyspaceDropSlot(int slot) {
     check(threadIsMain());
+    hotkeysWindowClear();
     for (int i = 0; i < storeDbCount(); i++) {
         if (storeExpectsChanges()) {
             /* Without slices: modules are to see each value in its place. */
@@ -373,7 +380,9 @@ static void expire(int64_t budget_us) {
     int effort = engineConf.active_expire_effort;
     int share = 25 + 2 * (effort - 1);
     int64_t began_us = clockMonoUs();
+    expires_actively = true;
     storeExpireTurn(keyspaceMain(), engineHot.now_ms, budget_us, effort);
+    expires_actively = false;
     int64_t now_us = clockMonoUs();
     latencyNote("expire-cycle", (now_us - began_us) / 1000);
     paceTook(&expire_pace, began_us, now_us, share);

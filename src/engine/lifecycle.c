@@ -5,6 +5,7 @@
 #include "engine/lifecycle.h"
 
 #include "base/base.h"
+#include "io/bio.h"
 #include "engine/block.h"
 #include "engine/reply.h"
 #include "io/tls.h"
@@ -137,3 +138,10 @@ void engineIdentify(engineIdentity *out) {
 }
 
 int engineDatabaseCount(void) { return storeDbCount(); }
+
+void engineDrainJobs(void) {
+    hotCheck(threadIsMain());
+    for (int kind = 0; kind < BIO_KINDS; kind++) {
+        if (kind != BIO_RESOLVE) bioDrain((bioKind)kind);
+    }
+}

@@ -88,6 +88,8 @@ typedef struct engineClusterProcs {
     void (*answer)(void);
     /* SLOTMIGRATION: jobs wait before the pause of writes, or before slots are taken. */
     void (*hold_slots)(bool before_pause, bool on);
+    /* HOLD-CLUSTER-CONFIG-SAVES: saves of the configuration file that no client waits for. */
+    void (*hold_saves)(bool on);
 } engineClusterProcs;
 void engineSetClusterProcs(const engineClusterProcs *procs);
 const engineClusterProcs *engineCluster(void);
@@ -102,12 +104,16 @@ typedef enum engineModuleAbility {
     MODULES_HANDLE_READ_ERRORS, /* those with types of values: a file may end anywhere */
     MODULES_HANDLE_ASYNC_LOAD,  /* another dataset is loaded beside the one that is served */
     MODULES_HANDLE_SLOT_MIGRATION,
+    MODULES_HANDLE_FORKLESS, /* those with types of values: a save without a fork */
 } engineModuleAbility;
 /* The name of a module that is not; NULL: all are. Borrowed. `module` registers the function. */
 typedef const char *engineModuleWithoutProc(engineModuleAbility what);
 void engineSetModuleWithoutProc(engineModuleWithoutProc *proc);
 const char *engineModuleWithout(engineModuleAbility what);
 
+/* DEBUG BIO-DRAIN, for tests: waits until the jobs of other threads are done, but not for names
+ * that are being resolved. */
+void engineDrainJobs(void);
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append
  * only file. */
 void engineSetFlushDelay(int64_t us);

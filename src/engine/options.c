@@ -11,6 +11,7 @@
 #include "engine/command.h"
 #include "config/config.h"
 #include "engine/engine_priv.h"
+#include "engine/hotkeys_priv.h"
 #include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
@@ -163,22 +164,10 @@ const configOption engineOptions[] = {
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-server-del", engineConf.lazyfree_lazy_server_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT, .apply = keyspaceApplyLazyFree),
-    /* Tables, allocator, defragmentation. */
+    /* Tables, allocator. */
     CONFIG_BOOL("activerehashing", engineConf.activerehashing, true),
     CONFIG_BOOL("jemalloc-bg-thread", engineConf.jemalloc_bg_thread, true,
                 .flags = CONFIG_APPLY_AT_START, .apply = applyBackgroundThread),
-    CONFIG_BOOL("activedefrag", engineConf.activedefrag, false, .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_MEMORY("active-defrag-ignore-bytes", engineConf.active_defrag_ignore_bytes,
-                  100 * CONFIG_MB, 1, INT64_MAX),
-    CONFIG_INT("active-defrag-threshold-lower", engineConf.active_defrag_threshold_lower, 10, 0,
-               1000),
-    CONFIG_INT("active-defrag-threshold-upper", engineConf.active_defrag_threshold_upper, 100, 0,
-               1000),
-    CONFIG_INT("active-defrag-cycle-min", engineConf.active_defrag_cycle_min, 1, 1, 99),
-    CONFIG_INT("active-defrag-cycle-max", engineConf.active_defrag_cycle_max, 25, 1, 99),
-    CONFIG_INT("active-defrag-cycle-us", engineConf.active_defrag_cycle_us, 500, 0, 100000),
-    CONFIG_INT("active-defrag-max-scan-fields", engineConf.active_defrag_max_scan_fields, 1000, 1,
-               INT64_MAX),
     /* Limits of requests. */
     CONFIG_MEMORY("proto-max-bulk-len", engineConf.proto_max_bulk_len, 512 * CONFIG_MB, CONFIG_MB,
                   INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
@@ -200,6 +189,12 @@ const configOption engineOptions[] = {
     CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
                INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     /* Latency. */
+    CONFIG_INT("hotkeys-top-k", engineConf.hotkeys_top_k, 0, 0, 1000,
+               .flags = CONFIG_APPLY_AT_START, .apply = hotkeysWindowApply),
+    CONFIG_INT("hotkeys-sampling-percentage", engineConf.hotkeys_sampling_percentage, 1, 1, 100,
+               .apply = hotkeysWindowApply),
+    CONFIG_INT("hotkeys-window-seconds", engineConf.hotkeys_window_seconds, 1, 1, 300,
+               .apply = hotkeysWindowApply),
     CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,

@@ -108,6 +108,7 @@ const char *pauseReasonName(void) {
                                                      "failover_in_progress",
                                                      "slot_migration_in_progress",
                                                      "slot_migration_in_progress",
+                                                     "cluster_config_save",
                                                      "snapshot_in_progress",
                                                      "append_only_file_stalled",
                                                      "replica_lag"};

@@ -17,10 +17,11 @@ typedef enum pauseReason {
     PAUSE_FOR_SHUTDOWN, /* until replicas have caught up */
     PAUSE_FOR_FAILOVER,
     PAUSE_FOR_SLOT_MIGRATION,
-    PAUSE_FOR_SLOT_HANDOVER, /* to another node, of slots that it is about to own */
-    PAUSE_FOR_SNAPSHOT,      /* which cannot be written as fast as keys change */
-    PAUSE_FOR_AOF,           /* which the disk does not accept */
-    PAUSE_FOR_LAG,           /* of a replica that takes less than is written */
+    PAUSE_FOR_SLOT_HANDOVER,  /* to another node, of slots that it is about to own */
+    PAUSE_FOR_CLUSTER_CONFIG, /* the file that says which slots are those of this node */
+    PAUSE_FOR_SNAPSHOT,       /* which cannot be written as fast as keys change */
+    PAUSE_FOR_AOF,            /* which the disk does not accept */
+    PAUSE_FOR_LAG,            /* of a replica that takes less than is written */
     PAUSE_REASONS,
 } pauseReason;
 

@@ -12,6 +12,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/hotkeys_priv.h"
 #include "engine/stats_priv.h"
 
 /* Codes of the server's own errors are few, and are listed even if scripts have filled their part
@@ -184,5 +185,7 @@ const infoSection statsSections[] = {
     {"errorstats", "# Errorstats", INFO_NORMAL, INFO_ERRORSTATS, printErrorstats},
     {"latencystats", "# Latencystats", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_LATENCYSTATS,
      printLatencystats},
+    {"hotkeys", "# Hotkeys", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_HOTKEYS,
+     hotkeysWindowPrintInfo},
     {0},
 };

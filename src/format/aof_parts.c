@@ -17,7 +17,8 @@ enum { ITEMS_PER_COMMAND = 64, BYTES_PER_COMMAND = 32 * 1024 };
 
 bool aofPartsCan(const robj *o) {
     valueType type = objectType(o);
-    return typeOf(o)->elements != NULL || type == TYPE_LIST || type == TYPE_STREAM;
+    return typeOf(o)->elements != NULL || type == TYPE_LIST || type == TYPE_STREAM ||
+           type == TYPE_PATHHASH;
 }
 
 void aofPartsBegin(aofParts *p, const savedValue *value) {
@@ -78,6 +79,10 @@ static void writeTimed(const aofParts *p, rdbWriter *w, const valueElement *e) {
 void aofPartsElement(aofParts *p, rdbWriter *w, const valueElement *element) {
     hotCheck(p->type != TYPE_LIST);
     char digits[NUMBER_TEXT_MAX];
+    if (p->type == TYPE_PATHHASH) {
+        aofWritePath(w, strSlice(&p->key), element->name, element->fields);
+        return;
+    }
     if (p->type == TYPE_HASH && element->time_ms >= 0) {
         writeTimed(p, w, element);
         return;

@@ -24,7 +24,7 @@ typedef struct aofParts {
     aofStreamRest rest;
 } aofParts;
 
-/* True for values of this type: tables of elements, lists and streams. */
+/* True for values of this type: tables of elements, path hashes, lists and streams. */
 bool aofPartsCan(const robj *o);
 void aofPartsBegin(aofParts *p, const savedValue *value);
 void aofPartsElement(aofParts *p, rdbWriter *w, const valueElement *element);

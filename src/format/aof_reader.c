@@ -267,7 +267,7 @@ bool aofAnnotationTime(slice line, int64_t *time_s) {
 bool aofIsRdb(slice start) {
     slice redis = SLICE("REDIS0"), valkey = SLICE("VALKEY");
     if (start.len < AOF_RDB_MAGIC) return false;
-    if (rdbIsEnvelope(start)) return true;
+    if (compressIsHead(start)) return true;
     start.len = AOF_RDB_MAGIC;
     return sliceEqual(start, redis) || sliceEqual(start, valkey);
 }

@@ -11,11 +11,13 @@
 #include "ds/listpack.h"
 #include "format/aof_stream.h"
 #include "format/aof_words.h"
+#include "format/rdb_dump.h"
 #include "format/rdb_module.h"
 #include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
+#include "store/type_pathhash.h"
 #include "store/type_set.h"
 #include "store/type_stream.h"
 #include "store/type_zset.h"
@@ -183,6 +185,58 @@ static void writeStream(rdbWriter *w, const robj *o) {
     (void)aofWriteStreamRest(w, to.key, &rest, UINT64_MAX); /* all of it */
 }
 
+/* ------------------------------------------------------------------ path hashes */
+
+static void beginPath(rdbWriter *w, slice key, slice path, size_t fields) {
+    hotCheck(fields > 0);
+    aofCommandBegin(w, 5 + 2 * fields);
+    aofWord(w, SLICE("PHSET"));
+    aofWord(w, key);
+    aofWord(w, path);
+    aofWord(w, SLICE("FIELDS"));
+    aofNumber(w, (int64_t)fields);
+}
+
+void aofWritePath(rdbWriter *w, slice key, slice path, const pathFields *fields) {
+    size_t remaining = pathFieldsCount(fields), room = 0;
+    pathFieldsIterator it;
+    hashPair pair;
+    pathFieldsIteratorInit(&it, fields);
+    while (pathFieldsNext(&it, &pair)) {
+        if (room == 0) {
+            room = remaining < ITEMS_PER_COMMAND ? remaining : ITEMS_PER_COMMAND;
+            remaining -= room;
+            beginPath(w, key, path, room);
+        }
+        room--;
+        aofWord(w, pair.field);
+        aofWord(w, pair.value);
+    }
+    pathFieldsIteratorClear(&it);
+    hotCheck(remaining == 0);
+}
+
+/* PHDEL of the last path would remove the key, unless pathhash-keep-empty is on. */
+static void writeNoPaths(rdbWriter *w, const robj *o) {
+    hotCheck(pathHashCount(pathHashOf(o)) == 0);
+    str payload = STR_EMPTY;
+    rdbDump(o, w->db_id, RDB_FORM_VALKEY, &payload);
+    const slice words[] = {SLICE("RESTORE"), objectKey(o), SLICE("0"), strSlice(&payload)};
+    aofWriteCommand(w, (int)COUNT_OF(words), words);
+    strFree(&payload);
+}
+
+static void writePathHash(rdbWriter *w, const robj *o) {
+    hotCheck(objectType(o) == TYPE_PATHHASH);
+    pathHashCursor c;
+    slice path;
+    const pathFields *fields;
+    if (pathHashCount(pathHashOf(o)) == 0) writeNoPaths(w, o);
+    pathHashCursorInit(&c, pathHashOf(o));
+    while (pathHashNext(&c, &path, &fields)) aofWritePath(w, objectKey(o), path, fields);
+    pathHashCursorClear(&c);
+}
+
 /* ------------------------------------------------------------------ types of modules */
 
 static void writeModule(rdbWriter *w, const robj *o) {
@@ -213,9 +267,9 @@ void aofWriteCommand(rdbWriter *w, int argc, const slice *argv) {
 
 void aofWriteKey(rdbWriter *w, const robj *o) {
     static void (*const writers[TYPE_COUNT])(rdbWriter * to, const robj *value) = {
-        [TYPE_STRING] = writeString, [TYPE_LIST] = writeList, [TYPE_SET] = writeSet,
-        [TYPE_ZSET] = writeZset,     [TYPE_HASH] = writeHash, [TYPE_STREAM] = writeStream,
-        [TYPE_MODULE] = writeModule};
+        [TYPE_STRING] = writeString, [TYPE_LIST] = writeList,        [TYPE_SET] = writeSet,
+        [TYPE_ZSET] = writeZset,     [TYPE_HASH] = writeHash,        [TYPE_STREAM] = writeStream,
+        [TYPE_MODULE] = writeModule, [TYPE_PATHHASH] = writePathHash};
     writers[objectType(o)](w, o);
     if (!objectHasExpire(o)) return;
     aofCommandBegin(w, 3);

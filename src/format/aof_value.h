@@ -9,12 +9,15 @@
 
 #include "format/rdb_writer.h"
 #include "store/object.h"
+#include "store/path_fields.h"
 
 /* Writes the commands that create the key, with its expiry time, in the selected database. */
 void aofWriteKey(rdbWriter *w, const robj *o);
 /* Writes the command that sets the expiry time of a member of a value of `type`, TYPE_SET or
  * TYPE_ZSET. */
 void aofWriteMemberTime(rdbWriter *w, int type, slice key, slice member, int64_t time_ms);
+/* Writes the commands that set the fields of a path of a path hash. */
+void aofWritePath(rdbWriter *w, slice key, slice path, const pathFields *fields);
 /* Writes any command, for types of modules. */
 void aofWriteCommand(rdbWriter *w, int argc, const slice *argv);
 /* Writes SELECT. */

@@ -24,6 +24,7 @@ void rdbDumpAppendFooter(str *out, size_t from, int version_number) {
 /* The version in the footer of a payload with a value of this type in this form. */
 static int versionFor(rdbType type, rdbForm form) {
     hotCheck(form <= RDB_FORM_REDIS);
+    if (type == RDB_TYPE_PATHHASH) return RDB_VERSION_VALKEY_92;
     if (form == RDB_FORM_VALKEY) return RDB_VERSION;
     if (type == RDB_TYPE_HASH_REDIS) return RDB_VERSION_REDIS_TIMES;
     return rdbTypeInVersion(type, RDB_VERSION_REDIS_MAX) ? RDB_VERSION_REDIS_MAX : RDB_VERSION;
@@ -130,6 +131,8 @@ status rdbDumpRead(slice body, int version, slice key, const rdbReadOptions *opt
     bool dropped;
     *out = NULL;
     status st = readType(&r, type);
+    if (st == OK && *type == RDB_TYPE_PATHHASH && !r.redis && !rdbTypeInVersion(*type, version))
+        st = rdbReaderFail(&r, "Unknown RDB encoding type %d", *type);
     if (st == OK) st = rdbReadValue(&r, *type, key, options, out, &dropped);
     if (st == OK && !*out) st = rdbReaderFail(&r, "Empty value");
     if (st == OK && !r.redis && rdbReaderOffset(&r) != body.len)

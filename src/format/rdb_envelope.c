@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads RDB files that are compressed as a whole (rdb_envelope.h): an rdbSource that reads the file
- * and returns decompressed bytes.
+ * RDB files that are compressed as a whole (rdb_envelope.h): an rdbSource that reads the file and
+ * returns decompressed bytes, and an rdbSink that compresses.
  *
  * Invariant: bytes [at, end) of the buffer were read from the file and have not been decompressed;
  * reader->raw is the offset in the file of the first of these bytes. */
@@ -10,9 +10,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "io/compress.h"
-
-enum { ENVELOPE_VERSION = 1, KIND_RDB = 1 };
 
 struct rdbEnvelope {
     rdbSource source; /* the source of the reader: decompressed bytes */
@@ -24,10 +21,6 @@ struct rdbEnvelope {
     size_t at, end;
     char buffer[RDB_READER_BUFFER];
 };
-
-bool rdbIsEnvelope(slice start) {
-    return start.len >= RDB_ENVELOPE_MAGIC && memcmp(start.ptr, "VCS", RDB_ENVELOPE_MAGIC) == 0;
-}
 
 /* Fills the empty buffer. At the end of the file the buffer stays empty. */
 static status fill(rdbEnvelope *e, reason *why) {
@@ -82,10 +75,9 @@ status rdbEnvelopeBegin(rdbReader *r, const char head[RDB_ENVELOPE_LEN], bool sk
                         rdbEnvelope **out) {
     reason why;
     hotCheck(!r->codec);
-    bool fits = head[3] == ENVELOPE_VERSION && head[5] == 0 && head[6] == KIND_RDB;
-    if (!fits || (head[4] != COMPRESS_LZ4 && head[4] != COMPRESS_ZSTD))
+    compressCodec codec = compressHeadParse(head, COMPRESS_FILE);
+    if (codec == COMPRESS_NONE)
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope");
-    compressCodec codec = (compressCodec)head[4];
     decompressor *d = NULL;
     if (decompressorNew(codec, skip_checksums, &d, &why) != OK)
         return rdbReaderFail(r, "Invalid or unsupported RDB stream envelope: %s", why.text);
@@ -129,4 +121,58 @@ void rdbEnvelopeFree(rdbEnvelope *e) {
     e->reader->source = e->file;
     decompressorFree(e->codec);
     memFree(e);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+enum { OUT_BYTES = 64 * 1024 }; /* passed on at once */
+
+static status passOn(rdbEnvelopeSink *s, size_t least, reason *why) {
+    if (s->packed.len < least || s->packed.len == 0) return OK;
+    s->out_bytes += s->packed.len;
+    status st = s->to->write(s->to, s->packed.ptr, s->packed.len, why);
+    strClear(&s->packed);
+    return st;
+}
+
+static status compressBytes(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    rdbEnvelopeSink *s = (rdbEnvelopeSink *)sink;
+    s->in_bytes += len;
+    if (!s->codec) {
+        s->out_bytes += len;
+        return s->to->write(s->to, bytes, len, why);
+    }
+    const char *at = bytes;
+    status st = OK;
+    for (size_t n; len && st == OK; at += n, len -= n) { /* long values are not stored twice */
+        n = sizeMin(len, OUT_BYTES);
+        st = compressorAdd(s->codec, at, n, &s->packed, why);
+        if (st == OK) st = passOn(s, OUT_BYTES, why);
+    }
+    return st;
+}
+
+status rdbEnvelopeSinkInit(rdbEnvelopeSink *s, compressCodec codec, bool checksums, rdbSink *to,
+                           reason *why) {
+    *s = (rdbEnvelopeSink){.sink = {.write = compressBytes}, .to = to};
+    if (codec == COMPRESS_NONE) return OK;
+    const compressChecksums sums = {.blocks = checksums, .content = checksums};
+    status st = compressorNew(codec, sums, &s->codec, why);
+    if (st != OK) return st;
+    char head[COMPRESS_HEAD_LEN];
+    compressHeadPrint(head, codec, COMPRESS_FILE);
+    strAppend(&s->packed, head, sizeof(head));
+    return OK;
+}
+
+status rdbEnvelopeSinkEnd(rdbEnvelopeSink *s, reason *why) {
+    if (!s->codec) return OK;
+    status st = compressorEnd(s->codec, &s->packed, why);
+    return st == OK ? passOn(s, 0, why) : st;
+}
+
+void rdbEnvelopeSinkClear(rdbEnvelopeSink *s) {
+    compressorFree(s->codec);
+    s->codec = NULL;
+    strFree(&s->packed);
 }

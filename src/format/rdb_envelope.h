@@ -8,12 +8,12 @@
 
 #include "base/slice.h"
 #include "format/rdb_reader.h"
+#include "format/rdb_writer.h"
+#include "io/compress.h"
 
-enum { RDB_ENVELOPE_LEN = 7, RDB_ENVELOPE_MAGIC = 3 };
+enum { RDB_ENVELOPE_LEN = COMPRESS_HEAD_LEN };
 
-/* True if a file with these first bytes is such a file. `start` should have RDB_ENVELOPE_MAGIC
- * bytes or more. */
-bool rdbIsEnvelope(slice start);
+/* ------------------------------------------------------------------ reading */
 
 typedef struct rdbEnvelope rdbEnvelope;
 
@@ -28,5 +28,24 @@ status rdbEnvelopeBegin(rdbReader *r, const char head[RDB_ENVELOPE_LEN], bool sk
 status rdbEnvelopeEnd(rdbEnvelope *e) MUST_USE;
 /* NULL is allowed. The reader must not read on unless rdbEnvelopeEnd() was successful. */
 void rdbEnvelopeFree(rdbEnvelope *e);
+
+/* ------------------------------------------------------------------ writing */
+
+/* A sink that compresses what it gets, and passes it to another sink. */
+typedef struct rdbEnvelopeSink {
+    rdbSink sink;
+    rdbSink *to;
+    compressor *codec; /* NULL: what it gets is passed on as it is */
+    str packed;        /* not yet passed on */
+    uint64_t in_bytes, out_bytes;
+} rdbEnvelopeSink;
+
+/* Borrows `to`. COMPRESS_NONE: nothing is compressed. `checksums`: the frame has some. Fails as
+ * compressorNew() does; then there is nothing to clear. */
+status rdbEnvelopeSinkInit(rdbEnvelopeSink *s, compressCodec codec, bool checksums, rdbSink *to,
+                           reason *why) MUST_USE;
+/* Writes the end of the frame, after the last byte of the file. */
+status rdbEnvelopeSinkEnd(rdbEnvelopeSink *s, reason *why) MUST_USE;
+void rdbEnvelopeSinkClear(rdbEnvelopeSink *s);
 
 #endif

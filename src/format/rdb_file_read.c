@@ -9,7 +9,6 @@
 #include "format/rdb_envelope.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
-#include "format/rdb_pathhash.h"
 #include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "store/store.h"
@@ -38,7 +37,7 @@ static status doing(fileReader *f, const char *at) {
 static status readStart(fileReader *f, char magic[RDB_MAGIC_LEN]) {
     enum { FIRST = RDB_ENVELOPE_LEN };
     status st = rdbReadBytes(f->r, magic, FIRST);
-    if (st == OK && rdbIsEnvelope(sliceMake(magic, FIRST))) {
+    if (st == OK && compressIsHead(sliceMake(magic, FIRST))) {
         f->result->bad_header = true;
         st = rdbEnvelopeBegin(f->r, magic, !f->options->check_checksum, &f->envelope);
         if (st != OK) return st;
@@ -220,10 +219,6 @@ static rdbKey emptyKey(void) {
     return (rdbKey){.expire_ms = OBJECT_NO_EXPIRE, .idle_s = -1, .frequency = -1};
 }
 
-static bool hasPathHashes(const fileReader *f) {
-    return !f->r->redis && rdbVersionIsOf92(f->result->version);
-}
-
 /* Skips a value that this server has no type for. */
 static status skipForeign(fileReader *f, int type, const char *name) {
     hotCheck(*name);
@@ -232,7 +227,6 @@ static status skipForeign(fileReader *f, int type, const char *name) {
     status st;
     switch (type) {
     case RDB_TYPE_MODULE_2: st = rdbSkipModuleData(f->r); break;
-    case RDB_TYPE_PATHHASH: st = rdbSkipPathHash(f->r); break;
     default: st = rdbSkipRedisValue(f->r, type); break;
     }
     snprintf(f->foreign, sizeof(f->foreign), "%s", name);
@@ -257,8 +251,6 @@ static status readValue(fileReader *f, int type) {
     bool skips = options->skip_foreign && (f->r->redis || options->foreign_everywhere);
     if (type == RDB_TYPE_MODULE_2 && options->skip_modules) return rdbSkipModuleValue(f->r);
     if (type == RDB_TYPE_MODULE_2 && skips) return readModuleValue(f);
-    if (options->skip_foreign && type == RDB_TYPE_PATHHASH && hasPathHashes(f))
-        return skipForeign(f, type, rdbTypeName(type));
     if (skips && f->r->redis && (type == RDB_REDIS_ARRAY || type == RDB_REDIS_GCRA))
         return skipForeign(f, type, rdbRedisTypeName(type));
     return rdbReadValue(f->r, type, f->key.name, &options->values, &f->key.o,
@@ -283,6 +275,8 @@ static status readKey(fileReader *f, int type) {
     if (f->r->redis && type >= RDB_TYPE_FOREIGN_MIN && !rdbRedisTypeName(type))
         return rdbReaderFail(f->r, "Can't handle foreign type or opcode %d in RDB with version %d",
                              type, f->result->version);
+    if (type == RDB_TYPE_PATHHASH && !f->r->redis && !rdbTypeInVersion(type, f->result->version))
+        return rdbReaderFail(f->r, "Unknown RDB encoding type %d", type);
     st = rdbReadStringInto(f->r, &f->name);
     if (st != OK) return st;
     f->key.name = strSlice(&f->name);

@@ -138,7 +138,10 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     if (unlikely(w->released_types)) type = rdbTypeWritten(w, type);
     if (!is_string && !rdbTypeInVersion(type, version)) {
         return reasonSet(&w->why, ERR_LIMIT,
-                         "RDB version %d has no type for a hash whose fields expire", version);
+                         type == RDB_TYPE_PATHHASH
+                             ? "RDB version %d has no type for a path hash"
+                             : "RDB version %d has no type for a hash whose fields expire",
+                         version);
     }
     if (!is_string) rdbWriteProducersOf(w, o);
     writeAttributes(w, o, access);

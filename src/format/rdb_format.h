@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers of the RDB format, version 80: value types, opcodes, encodings. All integers are
+ * Numbers of the RDB format, versions 80 and 81: value types, opcodes, encodings. All integers are
  * little-endian unless a comment says otherwise. */
 #ifndef FORMAT_RDB_FORMAT_H
 #define FORMAT_RDB_FORMAT_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 enum {
-    RDB_VERSION = 80,
+    RDB_VERSION = 80,             /* what this server writes, if there is no path hash */
     RDB_VERSION_REDIS_MAX = 11,   /* the last version shared with Redis: magic REDIS0011 */
     RDB_VERSION_REDIS_TIMES = 12, /* of Redis 7.4 and later: the first with fields that expire */
     RDB_VERSION_FOREIGN_MIN = 12, /* 12 to 79 are versions of other servers */
@@ -59,9 +59,9 @@ typedef enum rdbType {
     RDB_TYPE_STREAM_2 = 19,
     RDB_TYPE_SET_LISTPACK = 20,
     RDB_TYPE_STREAM_3 = 21,
-    RDB_TYPE_HASH_2 = 22, /* fields with expiry times */
-    RDB_TYPE_COUNT = 23,
-    RDB_TYPE_PATHHASH = 23, /* of RDB_VERSION_VALKEY_92; this server has no such type */
+    RDB_TYPE_HASH_2 = 22,   /* fields with expiry times */
+    RDB_TYPE_PATHHASH = 23, /* of RDB_VERSION_VALKEY_92 */
+    RDB_TYPE_COUNT = 24,
     RDB_TYPE_FOREIGN_MIN =
         22, /* in a foreign version: types and opcodes with another meaning there */
     RDB_TYPE_HASH_REDIS = 24, /* the same in RDB_VERSION_REDIS_TIMES (rdb_redis.h) */

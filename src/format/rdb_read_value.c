@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "ds/quicklist.h"
 #include "format/rdb_module.h"
+#include "format/rdb_pathhash.h"
 #include "format/rdb_redis.h"
 #include "format/rdb_value_priv.h"
 #include "store/member_expiry.h"
@@ -192,6 +193,11 @@ static status readPreGa(valueReader *v, int type) {
     return ERR_NOT_FOUND;
 }
 
+static status readPaths(valueReader *v, int type) {
+    (void)type; /* the only one */
+    return rdbReadPathHash(v);
+}
+
 static status readByType(valueReader *v, int type) {
     static status (*const readers[RDB_TYPE_COUNT])(valueReader * v, int type) = {
         [RDB_TYPE_STRING] = readString,
@@ -216,6 +222,7 @@ static status readByType(valueReader *v, int type) {
         [RDB_TYPE_STREAM_3] = rdbReadStream,
         [RDB_TYPE_MODULE_PRE_GA] = readPreGa,
         [RDB_TYPE_MODULE_2] = readModule,
+        [RDB_TYPE_PATHHASH] = readPaths,
     };
     if (type == RDB_TYPE_SET_TIMED || type == RDB_TYPE_ZSET_TIMED) return readTimed(v, type);
     if (v->r->redis && type >= RDB_TYPE_FOREIGN_MIN) return rdbReadRedisValue(v, type);
@@ -231,7 +238,8 @@ status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *opt
     valueReader v = {.r = r, .key = key, .options = options};
     status st = readByType(&v, type);
     /* An empty stream keeps its last id and groups. */
-    bool may_be_empty = v.o && (objectType(v.o) == TYPE_STRING || objectType(v.o) == TYPE_STREAM);
+    bool may_be_empty = v.o && (objectType(v.o) == TYPE_STRING || objectType(v.o) == TYPE_STREAM ||
+                                objectType(v.o) == TYPE_PATHHASH);
     bool is_empty = v.o && !may_be_empty && typeOf(v.o)->length(v.o) == 0;
     if (v.o && (st != OK || is_empty)) {
         objectFree(v.o);

@@ -22,6 +22,8 @@ rdbType rdbTypeOf(const robj *o);
 const char *rdbTypeName(int type);
 /* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
+/* The version that files of the dataset need: that of Valkey 9.2 if there are path hashes. */
+int rdbVersionOfDataset(void);
 /* The type that a writer with released_types writes in place of `type`. The types of Valkey have no
  * expiry times of members; for Redis, hashes with fields that expire have a type of Redis, too. */
 rdbType rdbTypeWritten(const rdbWriter *w, rdbType type);
@@ -29,8 +31,8 @@ rdbType rdbTypeWritten(const rdbWriter *w, rdbType type);
  * that of rdbTypeWritten(). Expired fields and members are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
 /* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`:
- * fields or members have TTLs), the number of elements or nodes with rdbWriteLength(), then each
- * of them; elements in any order. */
+ * fields or members have TTLs), the number of elements, paths or nodes with rdbWriteLength(), then
+ * each of them; elements and paths in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
 /* Writes the bytes that precede the number of elements in a value of this type. */
 void rdbWriteBeforeElements(rdbWriter *w, rdbType type);

@@ -7,10 +7,12 @@
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
 #include "format/rdb_module.h"
+#include "format/rdb_pathhash.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
 #include "store/member_expiry.h"
 #include "store/type_hash.h"
+#include "store/type_pathhash.h"
 #include "store/type_zset.h"
 
 enum { MEMBERS_AT_ONCE = 32 };
@@ -33,6 +35,7 @@ rdbType rdbTypeOf(const robj *o) {
         return hashTimedCount(o) ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
     case TYPE_STREAM: return RDB_TYPE_STREAM_3;
     case TYPE_MODULE: return RDB_TYPE_MODULE_2;
+    case TYPE_PATHHASH: return RDB_TYPE_PATHHASH;
     default: panic("no RDB type for values of type %d", (int)objectType(o));
     }
 }
@@ -61,8 +64,8 @@ const char *rdbTypeName(int type) {
         [RDB_TYPE_SET_LISTPACK] = "set-listpack",
         [RDB_TYPE_STREAM_3] = "stream-v3",
         [RDB_TYPE_HASH_2] = "hash-volatile-items",
+        [RDB_TYPE_PATHHASH] = "pathhash",
     };
-    if (type == RDB_TYPE_PATHHASH) return "pathhash";
     if (type == RDB_TYPE_SET_TIMED) return "set-volatile-items";
     if (type == RDB_TYPE_ZSET_TIMED) return "zset-volatile-items";
     return type >= 0 && type < RDB_TYPE_COUNT ? names[type] : NULL;
@@ -77,8 +80,11 @@ rdbType rdbTypeWritten(const rdbWriter *w, rdbType type) {
 
 bool rdbTypeInVersion(rdbType type, int version) {
     if (type == RDB_TYPE_HASH_REDIS) return version == RDB_VERSION_REDIS_TIMES;
+    if (type == RDB_TYPE_PATHHASH) return rdbVersionIsOf92(version);
     return version >= RDB_VERSION || type < RDB_TYPE_HASH_2;
 }
+
+int rdbVersionOfDataset(void) { return pathHashesExist() ? RDB_VERSION_VALKEY_92 : RDB_VERSION; }
 
 /* Writes the base of the expiry times of fields. Redis writes the smallest time; this server writes
  * 0, which needs no search. */
@@ -232,7 +238,8 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
         [TYPE_ZSET] = writeZset,
         [TYPE_HASH] = writeHash,
         [TYPE_STREAM] = rdbWriteStream,
-        [TYPE_MODULE] = rdbWriteModuleValue};
+        [TYPE_MODULE] = rdbWriteModuleValue,
+        [TYPE_PATHHASH] = rdbWritePathHash};
     writers[objectType(o)](w, o);
 }
 
@@ -243,11 +250,16 @@ rdbType rdbTypeInParts(valueType type, bool timed) {
     case TYPE_ZSET: return timed ? RDB_TYPE_ZSET_TIMED : RDB_TYPE_ZSET_2;
     case TYPE_HASH: return timed ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
     case TYPE_STREAM: return RDB_TYPE_STREAM_3;
+    case TYPE_PATHHASH: return RDB_TYPE_PATHHASH;
     default: panic("no RDB type for values of type %d in parts", (int)type);
     }
 }
 
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e) {
+    if (type == RDB_TYPE_PATHHASH) {
+        rdbWritePath(w, e->name, e->fields);
+        return;
+    }
     if (type == RDB_TYPE_HASH_REDIS) writeRelativeTime(w, e->time_ms);
     rdbWriteString(w, e->name);
     if (type == RDB_TYPE_ZSET_2 || type == RDB_TYPE_ZSET_TIMED) rdbWriteDouble(w, e->score);

@@ -54,10 +54,11 @@ typedef struct bioQueue {
 #define NEW_QUEUE \
     { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER }
 
-static bioQueue queues[BIO_KINDS] = {NEW_QUEUE, NEW_QUEUE, NEW_QUEUE,
+static bioQueue queues[BIO_KINDS] = {NEW_QUEUE, NEW_QUEUE, NEW_QUEUE, NEW_QUEUE,
                                      NEW_QUEUE, NEW_QUEUE, NEW_QUEUE};
 static const char *const names[BIO_KINDS] = {"bio_close_file", "bio_fsync",   "bio_lazy_free",
-                                             "bio_read",       "bio_resolve", "bio_append"};
+                                             "bio_read",       "bio_resolve", "bio_append",
+                                             "bio_replace"};
 static char *worker_cpus;
 
 void bioInit(const char *cpus) {

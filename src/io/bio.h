@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Background jobs (close, fsync, read, append: files; free: memory; resolve: names): one thread
- * per kind, jobs of one kind run in order. Submitted by the main thread; the job itself runs on the
- * worker. */
+ * Background jobs (close, fsync, read, append, replace: files; free: memory; resolve: names): one
+ * thread per kind, jobs of one kind run in order. Submitted by the main thread; the job itself runs
+ * on the worker. */
 #ifndef IO_BIO_H
 #define IO_BIO_H
 
@@ -19,6 +19,7 @@ typedef enum bioKind {
     BIO_READ,
     BIO_RESOLVE,
     BIO_APPEND,
+    BIO_REPLACE,
     BIO_KINDS
 } bioKind;
 typedef void bioProc(void *arg);

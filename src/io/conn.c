@@ -18,7 +18,9 @@
 #include "io/net_addr.h"
 
 struct connSecure {
-    void *transport;                       /* of the type */
+    void *transport;       /* of the type */
+    const connType *below; /* of connPushType(), else NULL */
+    void *pushed;
     int wants;                             /* direction the handshake waits for; 0: lent */
     connLendProc *lend;                    /* may make steps of the handshake elsewhere, or NULL */
     bool lent;                             /* another thread makes a step */
@@ -306,6 +308,18 @@ status connWait(const conn *c, int direction, int ms) {
     do { ready = poll(&fd, 1, ms); } while (ready < 0 && errno == EINTR);
     return ready >= 0 ? OK : ERR_IO;
 }
+
+void connPushType(conn *c, const connType *type, void *state) {
+    check(c->state == CONN_OPEN);
+    if (!c->secure) c->secure = memNew(connSecure);
+    check(!c->secure->below);
+    c->secure->below = c->type;
+    c->secure->pushed = state;
+    c->type = type;
+}
+
+const connType *connBelow(const conn *c) { return c->secure->below; }
+void *connPushed(const conn *c) { return c->secure->pushed; }
 
 void *connTransport(const conn *c) { return c->secure->transport; }
 void connSetTransport(conn *c, void *transport) { c->secure->transport = transport; }

@@ -87,6 +87,11 @@ void connSetTransport(conn *c, void *transport);
 /* Requests a call of on_read in the next turn even if the descriptor is not readable: for
  * has_pending(). */
 void connNotePending(conn *c);
+/* Puts a type above that of an open connection: its functions are called from now on, and use those
+ * of connBelow(). `close` frees the state, and calls that of the type below. */
+void connPushType(conn *c, const connType *type, void *state);
+const connType *connBelow(const conn *c);
+void *connPushed(const conn *c);
 /* Limits on handshakes of all connections: how long one may take (ms; 0: any time), and how many
  * steps are made in one turn of a loop (0: any number), so that many new clients do not delay the
  * others. Must be called before threads start. */

@@ -196,30 +196,56 @@ static status checkOld(const char *path, const struct stat *old) {
     return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? OK : ERR_IO;
 }
 
-/* Replaces a file whose name is no link. `old` is NULL if there is none. */
-static status replaceFile(const char *path, slice content, const struct stat *old, mode_t mode,
-                          fileFlush flush, fileFailure *failure) {
+/* Flushes the directory of `path`. */
+static status syncFolderOf(const char *path, fileFailure *failure) {
+    str folder = folderOf(path);
+    const char *unused;
+    status st = syncFolder(folder.ptr, &unused);
+    if (st != OK) st = failed(failure, FILE_SYNC_FOLDER);
+    strFree(&folder);
+    return st;
+}
+
+/* Makes `copy` another name of the file `name`, instead of a file that has it. */
+static status linkAs(const char *name, const char *copy, fileFailure *failure) {
+    str link_name = STR_EMPTY;
+    strAppendFormat(&link_name, "%s.copy", name);
+    status st = OK;
+    if (link(name, link_name.ptr) != 0 || sysCallsNow()->rename(link_name.ptr, copy) != 0) {
+        st = failed(failure, FILE_LINK);
+        unlink(link_name.ptr); /* removes nothing if there is no such name */
+    }
+    strFree(&link_name);
+    return st;
+}
+
+/* Replaces a file whose name is no link. `old` is NULL if there is none; `copy` is NULL or the
+ * other name that the new file gets first. */
+static status replaceFile(const char *path, const char *copy, slice content, const struct stat *old,
+                          mode_t mode, fileFlush flush, fileFailure *failure) {
     char id[17] = {0};
     randomHex(id, sizeof(id) - 1);
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s.%s.tmp", path, id);
     status st = writeNew(name.ptr, content, old, mode, flush, failure);
+    if (st == OK && copy) st = linkAs(name.ptr, copy, failure);
     if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0) st = failed(failure, FILE_RENAME);
     /* If the file was not created, this removes nothing. */
     if (st != OK) unlink(name.ptr);
     strFree(&name);
-    if (st != OK && old && canOnlyBeWritten(failure))
+    if (st != OK && old && canOnlyBeWritten(failure)) {
+        if (copy && failure->step == FILE_RENAME) {
+            /* Not before the copy is safe: a crash may leave a part of both contents. */
+            st = syncFolderOf(copy, failure);
+            if (st != OK) return st;
+        }
         return writeInPlace(path, content, old->st_size, flush, failure);
-    if (st != OK || flush != FILE_FLUSH_ALL) return st;
-    str folder = folderOf(path);
-    const char *unused;
-    if (syncFolder(folder.ptr, &unused) != OK) st = failed(failure, FILE_SYNC_FOLDER);
-    strFree(&folder);
-    return st;
+    }
+    return st != OK || flush != FILE_FLUSH_ALL ? st : syncFolderOf(path, failure);
 }
 
-status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
-                     fileFailure *failure) {
+static status replaceAs(const char *path, const char *copy, slice content, mode_t mode,
+                        fileFlush flush, fileFailure *failure) {
     check(failure);
     str real = STR_EMPTY;
     struct stat old;
@@ -228,18 +254,42 @@ status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flu
     if (is_old) st = checkOld(strText(&real), &old);
     if (st != OK) {
         st = failed(failure, is_old && !S_ISREG(old.st_mode) ? FILE_RENAME : FILE_CREATE);
+    } else if (copy && strcmp(strText(&real), path) != 0) {
+        errno = EXDEV; /* its folder may be another one, which is not flushed here */
+        st = failed(failure, FILE_LINK);
     } else {
-        st = replaceFile(strText(&real), content, is_old ? &old : NULL, mode, flush, failure);
+        st = replaceFile(strText(&real), copy, content, is_old ? &old : NULL, mode, flush, failure);
     }
     strFree(&real);
     return st;
 }
 
+status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
+                     fileFailure *failure) {
+    return replaceAs(path, NULL, content, mode, flush, failure);
+}
+
+status fileReplaceBoth(const char *path, const char *copy, slice content, mode_t mode,
+                       fileFailure *failure) {
+    check(copy);
+    return replaceAs(path, copy, content, mode, FILE_FLUSH_ALL, failure);
+}
+
+bool fileIsSame(const char *path, const char *other) {
+    struct stat a, b;
+    if (stat(path, &a) != 0 || stat(other, &b) != 0) return false;
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
     static const char *const steps[] = {
-        [FILE_CREATE] = "write",  [FILE_OWNER] = "set the owner of",
-        [FILE_WRITE] = "write",   [FILE_SYNC] = "fsync",
-        [FILE_RENAME] = "rename", [FILE_SYNC_FOLDER] = "fsync the directory of",
+        [FILE_CREATE] = "write",
+        [FILE_OWNER] = "set the owner of",
+        [FILE_WRITE] = "write",
+        [FILE_SYNC] = "fsync",
+        [FILE_LINK] = "link",
+        [FILE_RENAME] = "rename",
+        [FILE_SYNC_FOLDER] = "fsync the directory of",
     };
     fileFailure failure;
     if (fileReplaceAs(path, content, mode, FILE_FLUSH_ALL, &failure) == OK) return OK;

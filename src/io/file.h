@@ -31,6 +31,7 @@ typedef enum fileStep {
     FILE_OWNER,
     FILE_WRITE,
     FILE_SYNC,
+    FILE_LINK,
     FILE_RENAME,
     FILE_SYNC_FOLDER,
 } fileStep;
@@ -41,6 +42,13 @@ typedef struct fileFailure {
 /* As fileReplace(), but the caller chooses what is flushed, and is told which step has failed. */
 status fileReplaceAs(const char *path, slice content, mode_t mode, fileFlush flush,
                      fileFailure *failure) MUST_USE;
+/* The same with FILE_FLUSH_ALL, and `copy`, a name in the same folder, becomes another name of the
+ * new file first: both names and their content are on the disk with a single flush of the content.
+ * Fails at FILE_LINK, with nothing changed, where that is impossible. */
+status fileReplaceBoth(const char *path, const char *copy, slice content, mode_t mode,
+                       fileFailure *failure) MUST_USE;
+/* True if both are names of one file. */
+bool fileIsSame(const char *path, const char *other);
 /* Reads the start of a kernel file (/proc, /sys) into `dst`, at most `cap` - 1 bytes and a NUL.
  * Returns the number of bytes, -1 with errno on failure. Async-signal-safe. */
 ssize_t fileReadText(const char *path, char *dst, size_t cap);

@@ -21,6 +21,9 @@
 typedef struct tlsSettings {
     const char *cert_file, *key_file;
     slice key_pass;
+    const char *alt_cert_file, *alt_key_file; /* a second pair, of another type of keys, which
+                                                 OpenSSL chooses if the client prefers it */
+    slice alt_key_pass;
     const char *client_cert_file,
         *client_key_file; /* for outgoing connections; "": the pair above */
     slice client_key_pass;
@@ -46,7 +49,7 @@ bool tlsIsSupported(void);
 tlsContext *tlsContextNew(const tlsSettings *settings, reason *why) MUST_USE;
 /* Connections continue to use it. */
 void tlsContextFree(tlsContext *context);
-typedef enum tlsRole { TLS_SERVER, TLS_CLIENT, TLS_CA } tlsRole;
+typedef enum tlsRole { TLS_SERVER, TLS_SERVER_ALT, TLS_CLIENT, TLS_CA } tlsRole;
 /* The certificate of a role; of the CA's certificates the one that expires first. */
 const tlsCertificate *tlsContextCertificate(const tlsContext *context, tlsRole role);
 

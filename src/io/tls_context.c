@@ -114,8 +114,17 @@ static status loadPair(SSL_CTX *ctx, const char *cert, const char *key, const sl
     status st = OK;
     if (SSL_CTX_use_certificate_chain_file(ctx, cert) <= 0)
         st = failedFile(why, "Failed to load certificate", cert);
-    else if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) <= 0)
-        st = failedKey(why, cert, key);
+    else {
+        /* A key of another type than the certificate would become that of another pair. */
+        const X509 *loaded = SSL_CTX_get0_certificate(ctx);
+        if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) <= 0)
+            st = failedKey(why, cert, key);
+        else if (SSL_CTX_get0_certificate(ctx) != loaded)
+            st = reasonSet(why, ERR_DENIED,
+                           "Failed to load private key: %s: the key does not belong to the "
+                           "certificate %s",
+                           key, cert);
+    }
     SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
     return st;
 }
@@ -186,10 +195,8 @@ static void eachFile(const char *folder, void (*visit)(const char *path, void *a
 
 static void describeCaFile(const char *path, void *arg) { describeFirstExpiring(path, arg); }
 
-static void describeAll(tlsContext *t, const tlsSettings *s) {
-    for (int role = 0; role <= TLS_CA; role++)
-        t->certificates[role] = (tlsCertificate){.serial = "none"};
-    describe(SSL_CTX_get0_certificate(t->server), &t->certificates[TLS_SERVER]);
+/* Describes the certificates that are not those of the server. */
+static void describeOthers(tlsContext *t, const tlsSettings *s) {
     if (s->client_cert_file[0] && s->client_key_file[0])
         describe(SSL_CTX_get0_certificate(t->client), &t->certificates[TLS_CLIENT]);
     if (s->ca_cert_file[0]) describeFirstExpiring(s->ca_cert_file, &t->certificates[TLS_CA]);
@@ -234,12 +241,37 @@ static void setSessions(SSL_CTX *ctx, const tlsSettings *s) {
     SSL_CTX_set_num_tickets(ctx, 0);
 }
 
+static const char *keyTypeOf(const X509 *x) {
+    const EVP_PKEY *key = X509_get0_pubkey(x);
+    const char *name = key ? EVP_PKEY_get0_type_name(key) : NULL;
+    return name ? name : "";
+}
+
+/* Loads the second pair of the server, if there is one. With keys of the same type it would replace
+ * the first. */
+static status loadAlternative(tlsContext *t, const tlsSettings *s, reason *why) {
+    if (!s->alt_cert_file[0]) return OK;
+    const char *first = keyTypeOf(SSL_CTX_get0_certificate(t->server));
+    status st = loadPair(t->server, s->alt_cert_file, s->alt_key_file, &s->alt_key_pass, why);
+    if (st != OK) return st;
+    const X509 *second = SSL_CTX_get0_certificate(t->server);
+    if (strcmp(first, keyTypeOf(second)) == 0)
+        return reasonSet(why, ERR_DENIED,
+                         "tls-alt-cert-file %s has a key of the same type (%s) as tls-cert-file",
+                         s->alt_cert_file, keyTypeOf(second));
+    describe(second, &t->certificates[TLS_SERVER_ALT]);
+    return OK;
+}
+
 static status buildServer(tlsContext *t, const tlsSettings *s, uint64_t forbidden, reason *why) {
     t->server = newContext(TLS_server_method(), s, forbidden, why);
     if (!t->server) return ERR_DENIED;
     if (s->prefer_server_ciphers) SSL_CTX_set_options(t->server, SSL_OP_CIPHER_SERVER_PREFERENCE);
     setSessions(t->server, s);
     status st = loadPair(t->server, s->cert_file, s->key_file, &s->key_pass, why);
+    if (st != OK) return st;
+    describe(SSL_CTX_get0_certificate(t->server), &t->certificates[TLS_SERVER]);
+    st = loadAlternative(t, s, why);
     return st == OK ? loadDhParams(t->server, s->dh_params_file, why) : st;
 }
 
@@ -256,6 +288,10 @@ static status buildClient(tlsContext *t, const tlsSettings *s, uint64_t forbidde
 static status checkSettings(const tlsSettings *s, reason *why) {
     if (!s->cert_file[0]) return reasonSet(why, ERR_DENIED, "No tls-cert-file configured!");
     if (!s->key_file[0]) return reasonSet(why, ERR_DENIED, "No tls-key-file configured!");
+    if (s->alt_cert_file[0] && !s->alt_key_file[0])
+        return reasonSet(why, ERR_DENIED, "tls-alt-cert-file needs tls-alt-key-file");
+    if (s->alt_key_file[0] && !s->alt_cert_file[0])
+        return reasonSet(why, ERR_DENIED, "tls-alt-key-file needs tls-alt-cert-file");
     if (s->needs_ca && !s->ca_cert_file[0] && !s->ca_cert_dir[0])
         return reasonSet(why, ERR_DENIED,
                          "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when "
@@ -266,13 +302,15 @@ static status checkSettings(const tlsSettings *s, reason *why) {
 tlsContext *tlsContextNew(const tlsSettings *s, reason *why) {
     uint64_t forbidden = 0;
     tlsContext *t = memCalloc(1, sizeof(*t));
+    for (int role = 0; role <= TLS_CA; role++)
+        t->certificates[role] = (tlsCertificate){.serial = "none"};
     ERR_clear_error();
     status st = checkSettings(s, why);
     if (st == OK) st = parseProtocols(s->protocols, &forbidden, why);
     if (st == OK) st = buildServer(t, s, forbidden, why);
     if (st == OK) st = buildClient(t, s, forbidden, why);
     if (st == OK) {
-        describeAll(t, s);
+        describeOthers(t, s);
         return t;
     }
     tlsContextFree(t);
@@ -323,7 +361,8 @@ status tlsFingerprint(const tlsSettings *s, uint8_t out[TLS_FINGERPRINT_SIZE], r
         EVP_MD_CTX_free(h.md);
         return failed(why, "Failed to compute a fingerprint");
     }
-    const char *files[] = {s->cert_file, s->key_file, s->client_cert_file, s->client_key_file,
+    const char *files[] = {s->cert_file,    s->key_file,         s->alt_cert_file,
+                           s->alt_key_file, s->client_cert_file, s->client_key_file,
                            s->ca_cert_file};
     for (size_t i = 0; i < COUNT_OF(files); i++) hashFile(files[i], &h);
     eachFile(s->ca_cert_dir, hashCaFile, &h);

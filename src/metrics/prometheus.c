@@ -112,6 +112,7 @@ static const metricName names[] = {
     {"aof_delayed_fsync", NULL, GAUGE},
     /* TLS. */
     {"tls_server_cert_expires_in_seconds", NULL, GAUGE},
+    {"tls_server_alt_cert_expires_in_seconds", NULL, GAUGE},
     {"tls_client_cert_expires_in_seconds", NULL, GAUGE},
     {"tls_ca_cert_expires_in_seconds", NULL, GAUGE},
     /* Activity. */
@@ -595,6 +596,9 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "db_memory_max_bytes", GAUGE, "maxmemory_", "db", "limit", 1);
     printFamily(&p, "db_evicted_keys_total", COUNTER, "maxmemory_", "db", "evicted", 1);
     printFamily(&p, "db_refused_requests_total", COUNTER, "maxmemory_", "db", "refused", 1);
+    printFamily(&p, "db_cpu_seconds_total", COUNTER, "cpu_", "db", "used_usec", 1e-6);
+    printFamily(&p, "db_cpu_share_ratio", GAUGE, "cpu_", "db", "share", 0.01);
+    printFamily(&p, "db_held_requests_total", COUNTER, "cpu_", "db", "held", 1);
     printUsers(&p, "user_memory_used_bytes", GAUGE, "user_maxmemory_", "used", 1);
     printUsers(&p, "user_memory_max_bytes", GAUGE, "user_maxmemory_", "limit", 1);
     printUsers(&p, "user_refused_requests_total", COUNTER, "user_maxmemory_", "refused", 1);

@@ -4,7 +4,7 @@
  * in several, between which its module keeps a cursor. Only one value is on the way at a time. What
  * modules have outside of values is moved once per pass. Main thread only. */
 #include "base/base.h"
-#include "engine/defrag.h"
+#include "defrag/defrag.h"
 #include "module/generated/api.h"
 #include "module/owned.h"
 #include "module/types.h"

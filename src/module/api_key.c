@@ -36,11 +36,14 @@ int apiKeyExists(ValkeyModuleCtx *ctx, ValkeyModuleString *keyname) {
 }
 
 int apiKeyType(ValkeyModuleKey *kp) {
-    static const uint8_t types[TYPE_COUNT] = {
-        [TYPE_STRING] = VALKEYMODULE_KEYTYPE_STRING, [TYPE_LIST] = VALKEYMODULE_KEYTYPE_LIST,
-        [TYPE_SET] = VALKEYMODULE_KEYTYPE_SET,       [TYPE_ZSET] = VALKEYMODULE_KEYTYPE_ZSET,
-        [TYPE_HASH] = VALKEYMODULE_KEYTYPE_HASH,     [TYPE_STREAM] = VALKEYMODULE_KEYTYPE_STREAM,
-        [TYPE_MODULE] = VALKEYMODULE_KEYTYPE_MODULE};
+    static const uint8_t types[TYPE_COUNT] = {[TYPE_STRING] = VALKEYMODULE_KEYTYPE_STRING,
+                                              [TYPE_LIST] = VALKEYMODULE_KEYTYPE_LIST,
+                                              [TYPE_SET] = VALKEYMODULE_KEYTYPE_SET,
+                                              [TYPE_ZSET] = VALKEYMODULE_KEYTYPE_ZSET,
+                                              [TYPE_HASH] = VALKEYMODULE_KEYTYPE_HASH,
+                                              [TYPE_STREAM] = VALKEYMODULE_KEYTYPE_STREAM,
+                                              [TYPE_MODULE] = VALKEYMODULE_KEYTYPE_MODULE,
+                                              [TYPE_PATHHASH] = VALKEYMODULE_KEYTYPE_PATHHASH};
     const robj *o = kp ? keyObject(kp) : NULL;
     return o ? types[objectType(o)] : VALKEYMODULE_KEYTYPE_EMPTY;
 }

@@ -10,7 +10,7 @@
 
 enum {
     SERVER_VERSION = 0x00090102, /* 9.1.2: what modules may expect of this server */
-    ALL_OPTIONS = 0x3f,
+    ALL_OPTIONS = 0x7f,
 };
 
 static const apiFunction *find(const char *name) {

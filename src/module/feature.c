@@ -134,11 +134,13 @@ static const char *moduleWithout(engineModuleAbility what) {
     static const int options[] = {
         [MODULES_HANDLE_READ_ERRORS] = VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS,
         [MODULES_HANDLE_ASYNC_LOAD] = VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD,
-        [MODULES_HANDLE_SLOT_MIGRATION] = VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION};
+        [MODULES_HANDLE_SLOT_MIGRATION] = VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION,
+        [MODULES_HANDLE_FORKLESS] = VALKEYMODULE_OPTIONS_HANDLE_FORKLESS};
     hotCheck((size_t)what < COUNT_OF(options));
     for (const module *m = registryFirst(); m; m = registryNext(m)) {
         if (m->options & options[what]) continue;
-        if (what != MODULES_HANDLE_READ_ERRORS || typesExist(m)) return m->name;
+        bool of_types = what == MODULES_HANDLE_READ_ERRORS || what == MODULES_HANDLE_FORKLESS;
+        if (!of_types || typesExist(m)) return m->name;
     }
     return NULL;
 }

@@ -120,6 +120,7 @@ static const struct {
     {VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD, "handle-repl-async-load"},
     {VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED, "no-implicit-signal-modified"},
     {VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION, "handle-atomic-slot-migration"},
+    {VALKEYMODULE_OPTIONS_HANDLE_FORKLESS, "handle-forkless"},
 };
 
 static void appendOptions(str *out, int options) {

@@ -6,8 +6,8 @@
 
 #include "account/share.h"
 #include "base/base.h"
+#include "defrag/defrag.h"
 #include "engine/block.h"
-#include "engine/defrag.h"
 #include "engine/hooks.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"

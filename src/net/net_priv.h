@@ -68,6 +68,8 @@ typedef struct netConfig {
     bool tls_replication, tls_cluster, tls_check_hostname;
     char *tls_cert_file, *tls_key_file;
     str tls_key_file_pass;
+    char *tls_alt_cert_file, *tls_alt_key_file;
+    str tls_alt_key_file_pass;
     char *tls_client_cert_file, *tls_client_key_file;
     str tls_client_key_file_pass;
     char *tls_dh_params_file, *tls_ca_cert_file, *tls_ca_cert_dir;

@@ -38,6 +38,9 @@ static tlsSettings currentSettings(void) {
         .cert_file = netConf.tls_cert_file,
         .key_file = netConf.tls_key_file,
         .key_pass = strSlice(&netConf.tls_key_file_pass),
+        .alt_cert_file = netConf.tls_alt_cert_file,
+        .alt_key_file = netConf.tls_alt_key_file,
+        .alt_key_pass = strSlice(&netConf.tls_alt_key_file_pass),
         .client_cert_file = netConf.tls_client_cert_file,
         .client_key_file = netConf.tls_client_key_file,
         .client_key_pass = strSlice(&netConf.tls_client_key_file_pass),
@@ -57,7 +60,9 @@ static tlsSettings currentSettings(void) {
 }
 
 static void warnIfExpired(const tlsContext *context) {
-    static const char *const names[] = {"tls-cert-file", "tls-client-cert-file"};
+    static const char *const names[] = {[TLS_SERVER] = "tls-cert-file",
+                                        [TLS_SERVER_ALT] = "tls-alt-cert-file",
+                                        [TLS_CLIENT] = "tls-client-cert-file"};
     for (int role = TLS_SERVER; role <= TLS_CLIENT; role++) {
         const tlsCertificate *x = tlsContextCertificate(context, (tlsRole)role);
         if (x->expires_at_s && x->expires_at_s <= clockWallMs() / 1000)
@@ -118,10 +123,11 @@ typedef struct reloadJob {
 
 /* The texts of settings, to copy and free them. */
 static const char **textsOf(tlsSettings *s, int i) {
-    const char **texts[] = {&s->cert_file,       &s->key_file,     &s->client_cert_file,
-                            &s->client_key_file, &s->ca_cert_file, &s->ca_cert_dir,
-                            &s->dh_params_file,  &s->protocols,    &s->ciphers,
-                            &s->ciphersuites,    &s->key_pass.ptr, &s->client_key_pass.ptr};
+    const char **texts[] = {&s->cert_file,    &s->key_file,         &s->alt_cert_file,
+                            &s->alt_key_file, &s->client_cert_file, &s->client_key_file,
+                            &s->ca_cert_file, &s->ca_cert_dir,      &s->dh_params_file,
+                            &s->protocols,    &s->ciphers,          &s->ciphersuites,
+                            &s->key_pass.ptr, &s->alt_key_pass.ptr, &s->client_key_pass.ptr};
     return i < (int)COUNT_OF(texts) ? texts[i] : NULL;
 }
 
@@ -158,6 +164,7 @@ static void finishReload(void *arg, int failed) {
     }
     tlsContextFree(job->context);
     wipe(job->settings.key_pass);
+    wipe(job->settings.alt_key_pass);
     wipe(job->settings.client_key_pass);
     const char **text;
     for (int i = 0; (text = textsOf(&job->settings, i)); i++) memFree((void *)(uintptr_t)*text);
@@ -176,13 +183,15 @@ void netTlsTick(int64_t budget_us) {
     reloadJob *job = memNew(reloadJob);
     *job = (reloadJob){.settings = currentSettings()};
     memcpy(job->before, tls.fingerprint, sizeof(job->before));
-    size_t pass_lens[] = {job->settings.key_pass.len, job->settings.client_key_pass.len};
+    const slice *secrets[] = {&job->settings.key_pass, &job->settings.alt_key_pass,
+                              &job->settings.client_key_pass};
     const char **text;
     for (int i = 0; (text = textsOf(&job->settings, i)); i++) {
-        bool is_pass = text == &job->settings.key_pass.ptr;
-        bool is_client_pass = text == &job->settings.client_key_pass.ptr;
-        size_t len = is_pass ? pass_lens[0] : is_client_pass ? pass_lens[1] : strlen(*text);
-        *text = memDup(*text, len);
+        const slice *secret = NULL;
+        for (size_t k = 0; k < COUNT_OF(secrets); k++) {
+            if (text == &secrets[k]->ptr) secret = secrets[k];
+        }
+        *text = memDup(*text, secret ? secret->len : strlen(*text));
     }
     bioSubmitTask(BIO_READ, runReload, finishReload, job);
 }
@@ -319,8 +328,10 @@ status netTlsBegin(client *cl) {
 
 void netTlsPrintInfo(str *out) {
     hotCheck(threadIsMain());
-    static const char *const names[] = {
-        [TLS_SERVER] = "server", [TLS_CLIENT] = "client", [TLS_CA] = "ca"};
+    static const char *const names[] = {[TLS_SERVER] = "server",
+                                        [TLS_SERVER_ALT] = "server_alt",
+                                        [TLS_CLIENT] = "client",
+                                        [TLS_CA] = "ca"};
     int64_t now_s = clockWallMs() / 1000;
     for (int role = TLS_SERVER; role <= TLS_CA; role++) {
         const tlsCertificate *x =

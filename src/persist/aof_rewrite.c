@@ -86,6 +86,7 @@ static int writeBase(void *arg) {
                             .in_child = true,
                             .is_aof_base = true,
                             .as_commands = rewrite.as_commands,
+                            .codec = rewrite.as_commands ? COMPRESS_NONE : rdbSaveCodec(),
                             .syncs = persistConf.aof_rewrite_incremental_fsync};
     if (rdbSaveTo(&job, &why) != OK) {
         logWarning("Write error writing append only file on disk: %s", why.text);
@@ -105,6 +106,7 @@ static status startInline(reason *why) {
                                      .name = complete,
                                      .is_aof_base = true,
                                      .as_commands = rewrite.as_commands,
+                                     .codec = rewrite.as_commands ? COMPRESS_NONE : rdbSaveCodec(),
                                      .syncs = persistConf.aof_rewrite_incremental_fsync},
                              .cpus = persistConf.aof_rewrite_cpulist};
     return inlineSaveStart(&save, why);
@@ -139,7 +141,9 @@ static void startFailed(const reason *why) {
 
 static status startChild(reason *why) {
     const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
-    status st = inlineSaveIsWanted(rewrite.as_commands) ? startInline(why) : childStart(&job, why);
+    status st = inlineSaveIsWanted(persistConf.snapshot_mode, rewrite.as_commands)
+                    ? startInline(why)
+                    : childStart(&job, why);
     if (st != OK) return st;
     rewrite.step = REWRITE_RUNS;
     rewrite.scheduled = rewrite.cancelled = false;

@@ -71,12 +71,11 @@ void foreignAddAux(const char *type) {
 bool foreignSkips(void) { return persistConf.foreign_values == FOREIGN_SKIP; }
 bool foreignRefuses(void) { return foreign.count > 0 && !foreignSkips(); }
 
-/* Commands that change vector sets, arrays, path hashes, and values of the usual modules of
- * Redis. */
+/* Commands that change vector sets, arrays, and values of the usual modules of Redis. */
 static bool foreignIsCommand(slice name) {
-    static const char *const names[] = {"vadd",  "vrem",   "vsetattr", "arset",       "armset",
-                                        "ardel", "arring", "arinsert", "ardelrange",  "arseek",
-                                        "phset", "phmset", "phdel",    "phdelprefix", NULL};
+    static const char *const names[] = {"vadd",       "vrem",   "vsetattr", "arset",
+                                        "armset",     "ardel",  "arring",   "arinsert",
+                                        "ardelrange", "arseek", NULL};
     static const char *const families[] = {"json.", "ft.",      "bf.", "cf.", "cms.",
                                            "topk.", "tdigest.", "ts.", NULL};
     for (int i = 0; names[i]; i++) {
@@ -98,8 +97,7 @@ static const char *typeOfCommand(slice name) {
         const char *start, *type;
     } types[] = {{"json.", "ReJSON-RL"}, {"bf.", "MBbloom--"},   {"cf.", "MBbloomCF"},
                  {"cms.", "CMSk-TYPE"},  {"topk.", "TopK-TYPE"}, {"tdigest.", "TDIS-TYPE"},
-                 {"ts.", "TSDB-TYPE"},   {"v", "vectorset"},     {"ar", "array"},
-                 {"ph", "pathhash"}};
+                 {"ts.", "TSDB-TYPE"},   {"v", "vectorset"},     {"ar", "array"}};
     static const char *const others[] = {"json.mset", "ts.madd", "ts.createrule", "ts.deleterule",
                                          "vrem",      "ardel",   "ardelrange"};
     for (size_t i = 0; i < COUNT_OF(others); i++) {

@@ -180,19 +180,18 @@ static void runStage(void) {
 
 /* ------------------------------------------------------------------ start */
 
-bool inlineSaveIsWanted(bool as_commands) {
+bool inlineSaveIsWanted(int mode, bool as_commands) {
     static const uint64_t small = 64 * 1024 * 1024; /* a fork of less takes 1 ms */
-    if (persistConf.snapshot_mode == SNAPSHOT_FORK) return false;
-    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && memUsed() < small) return false;
+    if (mode == SNAPSHOT_FORK) return false;
+    if (mode == SNAPSHOT_AUTO && memUsed() < small) return false;
     /* Modules may change values at any time, without a lookup that would pass them on before. */
-    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && moduleTypesExist()) return false;
+    if (mode == SNAPSHOT_AUTO && moduleTypesExist()) return false;
     if (hashReferencesExist()) return false; /* their owners may free what they refer to */
     if (inlineSaving.ending || storeSavingRuns()) {
         logNotice("The last snapshot was stopped and is not cleaned up yet: forking instead");
         return false;
     }
-    if (persistConf.snapshot_mode == SNAPSHOT_INLINE ||
-        !inlineJobLargeExists(&inlineSaving.large, as_commands))
+    if (mode == SNAPSHOT_INLINE || !inlineJobLargeExists(&inlineSaving.large, as_commands))
         return true;
     logNotice("The dataset has a value that is too large to be saved without a fork: forking");
     return false;
@@ -242,8 +241,8 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
                                            .relays = save->relays,
                                            .is_rdb = !save->job.as_commands,
                                            .checksum = rdbSaveHasChecksum(&save->job),
-                                           .compress =
-                                               persistConf.rdbcompression && !save->job.as_commands,
+                                           .compress = rdbSaveCompressesStrings(&save->job),
+                                           .codec = save->job.codec,
                                            .cpus = save->cpus,
                                            .loop = engineLoop()};
     snapshotStream *stream;

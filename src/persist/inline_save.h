@@ -25,13 +25,14 @@ enum { INLINE_SAVE_NEEDS_FORK = 100 };
 typedef struct inlineSave {
     childKind kind;
     rdbSaveJob job;   /* without `name`: no file. Texts are borrowed for the call */
+    int mode;         /* enum snapshotMode: in SNAPSHOT_AUTO it may end with NEEDS_FORK */
     bool relays;      /* encoded bytes are for inlineSaveTake() */
     const char *cpus; /* of the worker, as in threadSetCpus() */
 } inlineSave;
 
-/* True if the directive snapshot-mode and the dataset call for it, and it is possible now.
+/* True if the mode (enum snapshotMode) and the dataset call for it, and it is possible now.
  * `as_commands`: of the job. */
-bool inlineSaveIsWanted(bool as_commands);
+bool inlineSaveIsWanted(int mode, bool as_commands);
 /* Defines the moment, which is now, and begins. It ends with on_child, CHILD_ENDED; exit code 0:
  * the file is on disk under its name, and everything relayed was taken. ERR_EXISTS: there is a
  * child. ERR_IO: no thread could be started. */

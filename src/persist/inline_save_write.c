@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
+#include "store/type_pathhash.h"
 #include "store/type_stream.h"
 
 /* Larger values that are not written in parts take more than a millisecond: left to a child in mode
@@ -21,7 +22,7 @@
 enum {
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
-    COPIED_MAX = 10000, /* nodes of a list, or blocks of a stream's groups */
+    COPIED_MAX = 10000, /* nodes of a list, blocks of a stream's groups, or fields of a path */
     VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
     REPORT_KEYS = 1024,
 };
@@ -41,6 +42,7 @@ static bool isTooLarge(const robj *o, bool as_commands) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
     if (as_commands) return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
     if (objectType(o) == TYPE_STREAM) return streamGroupsEffort(streamOf(o)) > COPIED_MAX;
+    if (objectType(o) == TYPE_PATHHASH) return pathHashLargest(pathHashOf(o)) > COPIED_MAX;
     if (objectType(o) != TYPE_LIST) return false;
     return quicklistNodes(listQuicklist(o)) > COPIED_MAX;
 }
@@ -51,7 +53,7 @@ static bool divides(void *arg, const robj *o) {
     const inlineJob *job = arg;
     if (!job->walks || job->save.job.as_commands) return false;
     if (likely(!storeSavingIsLarge(o))) return false;
-    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
+    if (job->save.mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
     bool is_hash = objectType(o) == TYPE_HASH;
     bool timed = is_hash ? hashTimedCount(o) > 0 : membersTimes(o) != NULL;
     rdbType type = rdbTypeInParts(objectType(o), timed);
@@ -73,7 +75,7 @@ bool inlineJobLargeExists(largeValue *large, bool as_commands) {
 static bool leaveToChild(inlineJob *job, int db_id, const robj *o) {
     hotCheck(db_id < storeDbCount());
     hotCheck(!job->found_large);
-    if (persistConf.snapshot_mode != SNAPSHOT_AUTO) return false;
+    if (job->save.mode != SNAPSHOT_AUTO) return false;
     if (likely(!isTooLarge(o, job->save.job.as_commands))) return false;
     inlineSaving.large.db_id = db_id;
     strClear(&inlineSaving.large.key);

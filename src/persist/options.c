@@ -13,6 +13,7 @@
 #include "persist/aof_files.h"
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_save.h"
 #include "persist/snapshot.h"
 #include "store/placeholder.h"
 
@@ -20,12 +21,17 @@ persistConfig persistConf;
 
 static const configWord version_words[] = {
     {"strict", RDB_VERSION_STRICT}, {"relaxed", RDB_VERSION_RELAXED}, {NULL, 0}};
+static const configWord compression_words[] = {
+    {"no", RDB_COMPRESS_NO},   {"yes", RDB_COMPRESS_YES},   {"lzf", RDB_COMPRESS_LZF},
+    {"lz4", RDB_COMPRESS_LZ4}, {"zstd", RDB_COMPRESS_ZSTD}, {NULL, 0}};
 static const configWord foreign_words[] = {
     {"refuse", FOREIGN_REFUSE}, {"skip", FOREIGN_SKIP}, {NULL, 0}};
 static const configWord fsync_words[] = {
     {"everysec", FSYNC_EVERYSEC}, {"always", FSYNC_ALWAYS}, {"no", FSYNC_NO}, {NULL, 0}};
 static const configWord snapshot_mode_words[] = {
     {"auto", SNAPSHOT_AUTO}, {"inline", SNAPSHOT_INLINE}, {"fork", SNAPSHOT_FORK}, {NULL, 0}};
+static const configWord bgsave_words[] = {
+    {"fork", BGSAVE_FORK}, {"forkless", BGSAVE_FORKLESS}, {NULL, 0}};
 static const configWord excess_words[] = {
     {"wait", EXCESS_WAIT}, {"cancel", EXCESS_CANCEL}, {NULL, 0}};
 
@@ -112,8 +118,13 @@ static status applySaving(reason *why) {
 
 static status applyCompression(reason *why) {
     (void)why; /* cannot fail */
-    rdbSetCompression(persistConf.rdbcompression);
+    rdbSetCompression(persistConf.rdbcompression != RDB_COMPRESS_NO);
     return OK;
+}
+
+static status acceptCompression(slice text, int64_t number, reason *why) {
+    (void)text;
+    return compressRequire(rdbSaveCodecOf((int)number), why);
 }
 
 static status applyVersionCheck(reason *why) {
@@ -155,7 +166,8 @@ const configOption persistOptions[] = {
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,
                   .accept = acceptDbfilename),
-    CONFIG_BOOL("rdbcompression", persistConf.rdbcompression, true, .flags = CONFIG_APPLY_AT_START,
+    CONFIG_ENUM("rdbcompression", persistConf.rdbcompression, compression_words, RDB_COMPRESS_YES,
+                .flags = CONFIG_APPLY_AT_START, .accept = acceptCompression,
                 .apply = applyCompression),
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
@@ -169,6 +181,10 @@ const configOption persistOptions[] = {
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
     CONFIG_ENUM("snapshot-mode", persistConf.snapshot_mode, snapshot_mode_words, SNAPSHOT_AUTO),
+    CONFIG_BOOL("forkless-infrastructure-enabled", persistConf.forkless_infrastructure_enabled,
+                false),
+    CONFIG_ENUM("bgsave-default-method", persistConf.bgsave_default_method, bgsave_words,
+                BGSAVE_FORK),
     CONFIG_MEMORY("snapshot-excess-limit", persistConf.snapshot_excess_limit, 64 * CONFIG_MB,
                   CONFIG_MB, INT64_MAX),
     CONFIG_ENUM("snapshot-excess-action", persistConf.snapshot_excess_action, excess_words,

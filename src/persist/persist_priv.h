@@ -18,22 +18,35 @@ typedef struct savePoint {
 enum appendFsync { FSYNC_EVERYSEC, FSYNC_ALWAYS, FSYNC_NO };
 enum rdbVersionCheck { RDB_VERSION_STRICT, RDB_VERSION_RELAXED };
 
+/* How files are compressed: not, each long string by LZF (two names), or as a whole. */
+enum rdbCompression {
+    RDB_COMPRESS_NO,
+    RDB_COMPRESS_YES,
+    RDB_COMPRESS_LZF,
+    RDB_COMPRESS_LZ4,
+    RDB_COMPRESS_ZSTD
+};
+
 enum foreignValues { FOREIGN_REFUSE, FOREIGN_SKIP };
 
 enum snapshotMode { SNAPSHOT_AUTO, SNAPSHOT_INLINE, SNAPSHOT_FORK };
+enum bgsaveMethod { BGSAVE_FORK, BGSAVE_FORKLESS };
 enum excessAction { EXCESS_WAIT, EXCESS_CANCEL };
 
 typedef struct persistConfig {
     /* Snapshots. */
     savePoint *save_points;
     int save_point_count;
-    char *dbfilename; /* without a path */
-    bool rdbcompression, rdbchecksum;
+    char *dbfilename;   /* without a path */
+    int rdbcompression; /* enum rdbCompression */
+    bool rdbchecksum;
     int rdb_version_check; /* enum rdbVersionCheck */
     int foreign_values;    /* enum foreignValues */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
     int snapshot_mode; /* enum snapshotMode */
+    bool forkless_infrastructure_enabled;
+    int bgsave_default_method; /* enum bgsaveMethod */
     int64_t snapshot_excess_limit;
     int snapshot_excess_action; /* enum excessAction */
     /* Append only file. */

@@ -14,6 +14,7 @@
 #include "engine/lifecycle.h"
 #include "engine/options.h"
 #include "format/aof_value.h"
+#include "format/rdb_envelope.h"
 #include "format/rdb_file.h"
 #include "format/rdb_module.h"
 #include "format/slot_imports.h"
@@ -243,7 +244,7 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
     const syncContent *content = &job->content;
     *r = (rdbRecords){.writer = w,
                       .job = job,
-                      .version = content->version ? content->version : RDB_VERSION,
+                      .version = content->version ? content->version : rdbVersionOfDataset(),
                       .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
@@ -264,11 +265,24 @@ bool rdbSaveHasChecksum(const rdbSaveJob *job) {
     return persistConf.rdbchecksum && !job->as_commands && !job->content.no_checksum;
 }
 
-/* Writes everything the job asks for to the sink. */
-static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
+bool rdbSaveCompressesStrings(const rdbSaveJob *job) {
+    bool lzf = persistConf.rdbcompression != RDB_COMPRESS_NO;
+    return lzf && job->codec == COMPRESS_NONE && !job->as_commands;
+}
+
+compressCodec rdbSaveCodecOf(int compression) {
+    if (compression == RDB_COMPRESS_LZ4) return COMPRESS_LZ4;
+    return compression == RDB_COMPRESS_ZSTD ? COMPRESS_ZSTD : COMPRESS_NONE;
+}
+
+compressCodec rdbSaveCodec(void) { return rdbSaveCodecOf(persistConf.rdbcompression); }
+
+/* Writes everything the job asks for to the sink, without compressing the whole. */
+static status savePlain(const rdbSaveJob *job, rdbSink *to, reason *why) {
     saving s = {.keys_total = keyspaceKeyCount(keyspaceMain())};
     rdbWriter w;
-    rdbWriterInit(&w, to, rdbSaveHasChecksum(job), persistConf.rdbcompression);
+    rdbWriterInit(&w, to, rdbSaveHasChecksum(job) && job->codec == COMPRESS_NONE,
+                  rdbSaveCompressesStrings(job));
     rdbRecordsBegin(&s.records, &w, job);
     status st = job->content.no_keys ? OK : saveDatabases(&s);
     if (!job->content.no_keys) rdbRecordsEnd(&s.records);
@@ -281,6 +295,20 @@ static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
         st = rdbFileEnd(&w, why);
     }
     rdbWriterClear(&w);
+    return st;
+}
+
+static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
+    if (job->codec == COMPRESS_NONE || job->as_commands) return savePlain(job, to, why);
+    rdbEnvelopeSink packed;
+    status st = rdbEnvelopeSinkInit(&packed, job->codec, rdbSaveHasChecksum(job), to, why);
+    if (st != OK) return st;
+    st = savePlain(job, &packed.sink, why);
+    if (st == OK) st = rdbEnvelopeSinkEnd(&packed, why);
+    if (st == OK)
+        logNotice("Compressed by %s: %.1f MB of %.1f MB", compressName(job->codec),
+                  (double)packed.out_bytes / 1048576, (double)packed.in_bytes / 1048576);
+    rdbEnvelopeSinkClear(&packed);
     return st;
 }
 
@@ -308,7 +336,8 @@ status rdbSaveFile(const char *name, bool in_child, const syncContent *content, 
     temporaryName((int)getpid(), temporary, sizeof(temporary));
     const rdbSaveJob job = {.temporary = temporary,
                             .name = name,
-                            .content = content ? *content : (syncContent){.version = RDB_VERSION},
+                            .content = content ? *content : (syncContent){.version = 0},
+                            .codec = content ? content->codec : rdbSaveCodec(),
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};
     if (in_child) return rdbSaveTo(&job, why);
@@ -323,7 +352,7 @@ status rdbSaveToPipe(int fd, const char *mark, const syncContent *content, reaso
     pipeSink to = {.sink = {.write = writeToPipe}, .fd = fd};
     char line[SYNC_MARK_LEN + 16];
     int len = snprintf(line, sizeof(line), "$EOF:%.*s\r\n", SYNC_MARK_LEN, mark);
-    const rdbSaveJob job = {.in_child = true, .content = *content};
+    const rdbSaveJob job = {.in_child = true, .content = *content, .codec = content->codec};
     status st = writeToPipe(&to.sink, line, (size_t)len, why);
     if (st == OK) st = saveAll(&job, &to.sink, why);
     return st == OK ? writeToPipe(&to.sink, mark, SYNC_MARK_LEN, why) : st;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "format/rdb_file.h"
+#include "io/compress.h"
 #include "persist/sync.h"
 
 /* Where the dataset has begun (psync/birth.h). */
@@ -23,7 +24,8 @@
 typedef struct rdbSaveJob {
     const char *temporary; /* the path during writing */
     const char *name;      /* the final path */
-    syncContent content;   /* `version` 0: RDB_VERSION */
+    syncContent content;   /* `version` 0: rdbVersionOfDataset() */
+    compressCodec codec;   /* of the whole file; not for commands */
     const slotMask *slots; /* of these slots alone; NULL: all. Borrowed until the save has ended */
     bool in_child;         /* reports progress to the parent */
     bool is_aof_base;
@@ -31,10 +33,15 @@ typedef struct rdbSaveJob {
     bool syncs;       /* flushes to disk while it writes, not only at the end */
 } rdbSaveJob;
 
+/* The codec of files for a value of rdbcompression (enum rdbCompression), and for that of now. */
+compressCodec rdbSaveCodecOf(int compression);
+compressCodec rdbSaveCodec(void);
+
 /* Writes all databases to a file, which is replaced only when the new one is complete and on
  * disk. */
 status rdbSaveTo(const rdbSaveJob *job, reason *why) MUST_USE;
-/* The same for a snapshot named `name` in the working directory. `content` NULL: everything. */
+/* The same for a snapshot named `name` in the working directory. `content` NULL: everything, with
+ * the codec of rdbcompression. */
 status rdbSaveFile(const char *name, bool in_child, const syncContent *content,
                    reason *why) MUST_USE;
 /* The same for a replica: to a descriptor, between `mark`s (persist/sync.h). */
@@ -51,8 +58,11 @@ typedef struct rdbRecords {
 } rdbRecords;
 /* The function registered with syncSetOriginProc(); false without one. */
 bool rdbSaveFindOrigin(syncOrigin *out);
-/* Whether a file of this job gets a checksum. */
+/* Whether a file of this job gets checksums: one of the whole, or with a codec those of its
+ * frame. */
 bool rdbSaveHasChecksum(const rdbSaveJob *job);
+/* Whether its long strings are compressed one by one. */
+bool rdbSaveCompressesStrings(const rdbSaveJob *job);
 /* Writes what comes before the first database: the header and the libraries of functions. The
  * arguments are borrowed while records are written. */
 void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job);

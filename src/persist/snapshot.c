@@ -6,12 +6,14 @@
 #include "persist/snapshot.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "engine/child.h"
 #include "engine/hot.h"
+#include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "engine/server_event.h"
@@ -41,6 +43,7 @@ static struct {
     uint64_t dirty_saved; /* value of engineHot.dirty at the last save */
     uint64_t dirty_started;
     uint64_t saves, keys_at_start, last_copied;
+    const char *last_type; /* as INFO shows it; NULL: there was no save in the background */
 } snapshot;
 
 /* ------------------------------------------------------------------ the gate */
@@ -141,7 +144,7 @@ static status startChild(childProc *run, void *arg, reason *why) {
     return noteStart(childStart(&job, why));
 }
 
-static status startInline(const syncContent *content, bool to_pipe, reason *why) {
+static status startInline(const syncContent *content, int mode, bool to_pipe, reason *why) {
     char temporary[64];
     if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
     inlineSaveTemporary(temporary, sizeof(temporary));
@@ -149,10 +152,20 @@ static status startInline(const syncContent *content, bool to_pipe, reason *why)
                              .job = {.temporary = temporary,
                                      .name = to_pipe ? NULL : persistConf.dbfilename,
                                      .content = content ? *content : (syncContent){.version = 0},
+                                     .codec = content ? content->codec : rdbSaveCodec(),
                                      .syncs = persistConf.rdb_save_incremental_fsync},
+                             .mode = mode,
                              .relays = to_pipe,
                              .cpus = persistConf.bgsave_cpulist};
     return noteStart(inlineSaveStart(&save, why));
+}
+
+/* enum snapshotMode of BGSAVE and of save points: bgsave-default-method forkless, as in Valkey 9.2,
+ * forks only for modules that are not prepared. */
+static int modeOfBgsave(void) {
+    bool forkless = persistConf.bgsave_default_method == BGSAVE_FORKLESS;
+    if (!forkless || !persistConf.forkless_infrastructure_enabled) return persistConf.snapshot_mode;
+    return engineModuleWithout(MODULES_HANDLE_FORKLESS) ? SNAPSHOT_FORK : SNAPSHOT_INLINE;
 }
 
 /* `content` NULL: everything. */
@@ -164,8 +177,10 @@ static status startSave(const syncContent *content, reason *why) {
         snapshot.for_replicas = content != NULL;
     }
     int64_t now_ms = clockMonoMs();
-    status st = inlineSaveIsWanted(false) ? startInline(content, false, why)
-                                          : startChild(saveInChild, content ? &copy : NULL, why);
+    int mode = content ? persistConf.snapshot_mode : modeOfBgsave();
+    status st = inlineSaveIsWanted(mode, false)
+                    ? startInline(content, mode, false, why)
+                    : startChild(saveInChild, content ? &copy : NULL, why);
     if (st == ERR_EXISTS || st == ERR_AGAIN) return st;
     snapshot.last_try_ms = snapshot.started_ms = now_ms;
     snapshot.dirty_started = engineHot.dirty;
@@ -226,14 +241,14 @@ status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
     return st;
 }
 
-bool syncIsInline(void) { return inlineSaveIsWanted(false); }
+bool syncIsInline(void) { return inlineSaveIsWanted(persistConf.snapshot_mode, false); }
 
 status syncSaveInline(const syncContent *content, reason *why) {
     hotCheck(threadIsMain());
     bool was = snapshot.to_pipe;
     snapshot.to_pipe = true;
     int64_t now_ms = clockMonoMs();
-    status st = startInline(content, true, why);
+    status st = startInline(content, persistConf.snapshot_mode, true, why);
     if (st == OK) {
         snapshot.started_ms = now_ms;
     } else {
@@ -251,6 +266,9 @@ void syncStop(void) {
     if (snapshot.running) snapshot.cancelled = true;
     childKill();
 }
+
+compressCodec syncFileCodec(void) { return rdbSaveCodec(); }
+bool syncFileHasChecksum(void) { return persistConf.rdbchecksum; }
 
 const char *syncFile(void) { return persistConf.dbfilename; }
 
@@ -295,6 +313,8 @@ static void pipeEnded(int exit_code, int signal_number) {
     }
 }
 
+static const char *typeName(bool is_inline) { return is_inline ? "forkless" : "fork"; }
+
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
     hotCheck(threadIsMain());
     if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = keyspaceKeyCount(keyspaceMain());
@@ -315,6 +335,7 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
     }
     if (e != CHILD_ENDED || !snapshot.running) return;
     snapshot.running = false;
+    snapshot.last_type = typeName(snapshot.is_inline);
     if (snapshot.to_pipe) {
         pipeEnded(exit_code, signal_number);
         return;
@@ -464,6 +485,19 @@ static void printChild(str *out) {
         (unsigned long long)(saves ? snapshot.keys_at_start : 0));
 }
 
+/* Fields of Valkey 9.2. */
+static void printTypes(str *out) {
+    hotCheck(threadIsMain());
+    strAppendFormat(out, "rdb_current_bgsave_type:%s\r\nrdb_last_bgsave_type:%s\r\n",
+                    snapshot.running ? typeName(snapshot.is_inline) : "none",
+                    snapshot.last_type ? snapshot.last_type : "none");
+    if (!snapshot.running || !snapshot.is_inline) return;
+    childProgress p = childProgressNow();
+    double past_s = (double)(clockMonoMs() - snapshot.started_ms) / 1000;
+    double left_s = p.done ? past_s * (double)(p.total - p.done) / (double)p.done : 0;
+    strAppendFormat(out, "forkless_estimated_seconds_remaining:%lld\r\n", llround(left_s));
+}
+
 void snapshotPrintInfo(str *out) {
     hotCheck(threadIsMain());
     int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
@@ -478,5 +512,6 @@ void snapshotPrintInfo(str *out) {
         (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
         (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves,
         (unsigned long long)snapshot.last_copied);
+    printTypes(out);
     inlineSavePrintInfo(out);
 }

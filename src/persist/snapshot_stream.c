@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "format/rdb_envelope.h"
 #include "format/rdb_file.h"
 #include "io/file_stream.h"
 #include "io/thread.h"
@@ -102,7 +103,8 @@ struct snapshotStream {
     bool has_returned, cancelled, failed;
     uint64_t written;
     /* Worker. */
-    outSink encoded; /* of `encoder` */
+    outSink encoded;        /* gets the bytes of the file */
+    rdbEnvelopeSink packed; /* between `encoder` and `encoded` if there is a codec */
     rdbWriter encoder;
     fileWriter file;
 };
@@ -227,6 +229,7 @@ static status run(snapshotStream *s, reason *why) {
         *why = w->why;
     } else if (s->is_rdb) {
         st = rdbFileEnd(w, why);
+        if (st == OK) st = rdbEnvelopeSinkEnd(&s->packed, why);
     } else {
         st = rdbWriterFlush(w);
         *why = w->why;
@@ -453,9 +456,12 @@ status snapshotStreamNew(const snapshotStreamOptions *options, snapshotStream **
     pthread_cond_init(&s->changed, NULL);
     partInit(s, &s->main);
     s->encoded = (outSink){.sink = {.write = writeOut}, .stream = s};
-    rdbWriterInit(&s->encoder, &s->encoded.sink, options->is_rdb && options->checksum,
-                  options->compress);
-    status st = threadStart(&s->worker, "snapshot", options->cpus, work, s, why);
+    bool packs = options->codec != COMPRESS_NONE;
+    rdbWriterInit(&s->encoder, packs ? &s->packed.sink : &s->encoded.sink,
+                  options->is_rdb && options->checksum && !packs, options->compress);
+    status st =
+        rdbEnvelopeSinkInit(&s->packed, options->codec, options->checksum, &s->encoded.sink, why);
+    if (st == OK) st = threadStart(&s->worker, "snapshot", options->cpus, work, s, why);
     if (st != OK) {
         snapshotStreamFree(s);
         return st;
@@ -486,6 +492,7 @@ void snapshotStreamFree(snapshotStream *s) {
     check(s->block_count == 0);
     check(s->copy_bytes == 0);
     rdbWriterClear(&s->encoder);
+    rdbEnvelopeSinkClear(&s->packed);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     memFree(s->name);

@@ -27,6 +27,7 @@
 #include "base/blob.h"
 #include "base/error.h"
 #include "format/rdb_writer.h"
+#include "io/compress.h"
 #include "io/loop.h"
 
 typedef struct snapshotStream snapshotStream;
@@ -37,12 +38,13 @@ typedef struct snapshotStreamOptions {
     const char *temporary, *name;
     /* The file is flushed to disk each time so many bytes were written; 0: at its end only. */
     int64_t sync_bytes;
-    bool relays;      /* encoded bytes are also passed to snapshotStreamTake() */
-    bool is_rdb;      /* the stream ends with the RDB format's end mark and checksum */
-    bool checksum;    /* of an RDB file; else its checksum is 0 */
-    bool compress;    /* strings of more than RDB_STRING_PLAIN_MAX bytes */
-    const char *cpus; /* of the worker, as in threadSetCpus(); NULL: all */
-    loop *loop;       /* woken when there is something to do; NULL: never */
+    bool relays;         /* encoded bytes are also passed to snapshotStreamTake() */
+    bool is_rdb;         /* the stream ends with the RDB format's end mark and checksum */
+    bool checksum;       /* of an RDB file, or of the frame; else its checksum is 0 */
+    compressCodec codec; /* of the whole */
+    bool compress;       /* strings of more than RDB_STRING_PLAIN_MAX bytes */
+    const char *cpus;    /* of the worker, as in threadSetCpus(); NULL: all */
+    loop *loop;          /* woken when there is something to do; NULL: never */
 } snapshotStreamOptions;
 
 /* Texts are copied. ERR_IO: no thread could be started. */
@@ -93,7 +95,7 @@ blob *snapshotStreamTake(snapshotStream *s);
 void snapshotStreamDropRelay(snapshotStream *s);
 
 typedef struct snapshotStreamNumbers {
-    uint64_t written; /* encoded bytes */
+    uint64_t written; /* encoded bytes, compressed if there is a codec */
     size_t memory;    /* allocated for the stream now, in bytes */
     size_t peak;      /* the most so far */
 } snapshotStreamNumbers;

@@ -12,6 +12,7 @@
 #include "base/blob.h"
 #include "base/error.h"
 #include "engine/session.h"
+#include "io/compress.h"
 #include "io/pipe.h"
 
 /* The content and the form of a dataset that is written for replicas. */
@@ -23,6 +24,7 @@ typedef struct syncContent {
     bool no_checksum;    /* the file has none, whatever rdbchecksum says */
     bool slot_states;    /* also which slots are being moved */
     bool released_types; /* only types that Valkey has: members without their TTLs */
+    compressCodec codec; /* of the whole */
 } syncContent;
 
 /* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with on_child, kind
@@ -54,6 +56,10 @@ bool syncInlineIsPressed(void);
 /* Stops the child of one of these, which is no longer wanted: it does not count as a failed save.
  * on_child is called before this returns. */
 void syncStop(void);
+/* The codec that rdbcompression gives to the snapshot file. */
+compressCodec syncFileCodec(void);
+/* rdbchecksum */
+bool syncFileHasChecksum(void);
 /* The path of the snapshot file; borrowed. */
 const char *syncFile(void);
 /* True if the file that was made or received for a replication is to be removed again:

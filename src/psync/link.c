@@ -208,12 +208,26 @@ static void sendNumber(replLink *link, slice name, int64_t value) {
     sendOption(link, name, sliceMake(digits, numberPrintInt(digits, value)));
 }
 
+int linkAddCodecs(const linkSettings *s, slice *words) {
+    int count = 0;
+    if (s->lz4) {
+        words[count++] = SLICE("capa");
+        words[count++] = SLICE("lz4");
+    }
+    if (s->zstd) {
+        words[count++] = SLICE("capa");
+        words[count++] = SLICE("zstd");
+    }
+    return count;
+}
+
 static void sendCapabilities(replLink *link, const linkSettings *s) {
     hotCheck(link->state == LINK_CAPABILITIES || link->state >= LINK_PING);
-    slice words[21] = {SLICE("REPLCONF"),    SLICE("capa"), SLICE("eof"),       SLICE("capa"),
+    slice words[25] = {SLICE("REPLCONF"),    SLICE("capa"), SLICE("eof"),       SLICE("capa"),
                        SLICE("psync2"),      SLICE("capa"), SLICE("turn-acks"), SLICE("capa"),
-                       SLICE("member-ttls"), SLICE("capa"), SLICE("birth")};
-    int count = 11;
+                       SLICE("member-ttls"), SLICE("capa"), SLICE("birth"),     SLICE("capa"),
+                       SLICE("path-hashes")};
+    int count = 13;
     char keeps[16 + BIRTH_KEPT_MAX];
     if (s->skips_checksum) {
         words[count++] = SLICE("capa");
@@ -223,6 +237,9 @@ static void sendCapabilities(replLink *link, const linkSettings *s) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("dual-channel");
     }
+    count += linkAddCodecs(s, words + count);
+    link->told_lz4 = s->lz4;
+    link->told_zstd = s->zstd;
     if (s->has_confirmed) {
         words[count++] = SLICE("capa");
         words[count++] = SLICE("confirmed-data");

@@ -56,6 +56,7 @@ typedef struct linkSettings {
     const char *version;      /* "9.1.2" */
     slice node_id;            /* of a cluster; else empty */
     bool skips_checksum;      /* the transfer needs no checksum */
+    bool lz4, zstd;           /* dataset and stream may be compressed so */
     bool dual_channel;        /* the dataset may come over a second connection */
     int64_t timeout_ms, fack; /* repl-timeout; `fack`: -1, or the offset that is on disk */
     bool has_confirmed;       /* with replication-quorum: what this primary has sent so far */
@@ -160,6 +161,7 @@ typedef struct replLink {
     int cuts;     /* full synchronisations in a row whose connection was lost */
     /* Told in the handshake of this connection. */
     bool knows_birth, keeps_data;
+    bool told_lz4, told_zstd;              /* the stream may be compressed so */
     replBirth primary_birth;               /* set if knows_birth */
     char primary_process[REPL_ID_LEN + 1]; /* set if knows_birth, else empty */
     /* The primary has discarded its data by order when it was shut down (birth.h). True until its

@@ -72,21 +72,25 @@ void linkSecondOpened(replLink *link, int64_t now_ms) {
         words[count++] = s.password;
         sendSecond(link, count, words);
     }
+    enum { WORDS = 15, CODEC_WORDS = 4 };
     char port[NUMBER_TEXT_MAX];
-    slice words[] = {SLICE("REPLCONF"),
-                     SLICE("capa"),
-                     SLICE("eof"),
-                     SLICE("capa"),
-                     SLICE("member-ttls"),
-                     SLICE("rdb-only"),
-                     SLICE("1"),
-                     SLICE("rdb-channel"),
-                     SLICE("1"),
-                     SLICE("listening-port"),
-                     sliceMake(port, numberPrintInt(port, s.announce_port)),
-                     SLICE("version"),
-                     sliceOf(s.version)};
-    sendSecond(link, COUNT_OF(words), words);
+    slice words[WORDS + CODEC_WORDS] = {SLICE("REPLCONF"),
+                                        SLICE("capa"),
+                                        SLICE("eof"),
+                                        SLICE("capa"),
+                                        SLICE("member-ttls"),
+                                        SLICE("capa"),
+                                        SLICE("path-hashes"),
+                                        SLICE("rdb-only"),
+                                        SLICE("1"),
+                                        SLICE("rdb-channel"),
+                                        SLICE("1"),
+                                        SLICE("listening-port"),
+                                        sliceMake(port, numberPrintInt(port, s.announce_port)),
+                                        SLICE("version"),
+                                        sliceOf(s.version)};
+    int count = WORDS + linkAddCodecs(&s, words + WORDS);
+    sendSecond(link, count, words);
     if (s.announce_address.len) {
         slice address[] = {SLICE("REPLCONF"), SLICE("ip-address"), s.announce_address};
         sendSecond(link, COUNT_OF(address), address);

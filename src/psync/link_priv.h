@@ -13,6 +13,8 @@ enum {
 void linkEnter(replLink *link, linkState state, int64_t now_ms);
 /* A full synchronisation has failed (LINK_CUT, LINK_FAILED): connects again. */
 void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms);
+/* Stores "capa" and "lz4", ...: up to 4 words. Returns their number. */
+int linkAddCodecs(const linkSettings *s, slice *words);
 void linkSendWords(replLink *link, int count, const slice *words);
 bool linkStartsWith(slice line, const char *text);
 /* The next line of `from` at *at, without its end; `rest` is what follows it. Without pointer: it

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "psync/primary_peer.h"
 #include "psync/primary_priv.h"
 #include "resp/resp.h"
 
@@ -146,10 +147,31 @@ void primarySelect(replPrimary *p, int db_id) {
     p->stream_db = db_id;
 }
 
+/* At most FEED_BYTES before they are compressed, so that the turn does not become long. */
+static void feedPacked(replPrimary *p, replPeer *peer, size_t pending) {
+    hotCheck(peer->codec != PEER_PLAIN);
+    size_t room = pending < FEED_BYTES ? FEED_BYTES - pending : 0;
+    bool any = false;
+    while (room) {
+        blob *bytes;
+        size_t at;
+        size_t n = backlogRead(&p->stream->backlog, &peer->at, room, &bytes, &at);
+        if (n == 0) break;
+        p->env->pack(peer, sliceMake(bytes->bytes + at, n));
+        room -= n;
+        any = true;
+    }
+    if (any) p->env->send_packed(peer);
+}
+
 static void feedPeer(replPrimary *p, replPeer *peer) {
     hotCheck(peer->streams);
     hotCheck(p->stream->has_backlog);
     size_t pending = p->env->pending(peer);
+    if (unlikely(peer->codec != PEER_PLAIN)) {
+        feedPacked(p, peer, pending);
+        return;
+    }
     while (pending < FEED_BYTES) {
         blob *bytes;
         size_t at;
@@ -259,7 +281,7 @@ void primaryAddPeer(replPrimary *p, replPeer *peer, peerState state) {
 }
 
 static void signalOnline(replPrimary *p, replPeer *peer, bool online) {
-    if (p->env->online_changed) p->env->online_changed(peer, online);
+    if (p->env->online_changed && peerIsReplica(peer)) p->env->online_changed(peer, online);
 }
 
 void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms) {
@@ -372,6 +394,7 @@ void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_
     str name = STR_EMPTY;
     logNotice("Replica %s asks for synchronization", primaryPeerName(p, peer, &name));
     if (peer->port && !peer->is_dataset_channel) markFormer(p, peer);
+    peer->codec = primaryCodecFor(p, peer);
     if (p->stream->has_backlog && historyCovers(&p->stream->history, id, from) &&
         backlogHas(&p->stream->backlog, from)) {
         strFree(&name);
@@ -398,6 +421,7 @@ void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms) {
     logNotice("Replica %s asks for synchronization", primaryPeerName(p, peer, &name));
     strFree(&name);
     peer->is_sync = true;
+    peer->codec = primaryCodecFor(p, peer);
     primaryFullSync(p, peer, now_ms);
 }
 
@@ -443,12 +467,16 @@ void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced,
     hotCheck(peer->acked >= offset || peer->state == PEER_NONE);
 }
 
+static bool isOnline(const replPeer *peer) {
+    return peer->state == PEER_ONLINE && peerIsReplica(peer);
+}
+
 int primaryCountAcked(const replPrimary *p, int64_t offset) {
     hotCheck(offset >= 0);
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count += peer->state == PEER_ONLINE && peer->acked >= offset;
+        count += isOnline(peer) && peer->acked >= offset;
     }
     return count;
 }
@@ -458,7 +486,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset) {
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count += peer->state == PEER_ONLINE && peer->fsynced >= offset;
+        count += isOnline(peer) && peer->fsynced >= offset;
     }
     return count;
 }
@@ -486,9 +514,16 @@ int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms) {
     int count = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        count +=
-            peer->state == PEER_ONLINE && now_ms / 1000 - peer->heard_ms / 1000 <= (int64_t)lag_s;
+        count += isOnline(peer) && now_ms / 1000 - peer->heard_ms / 1000 <= (int64_t)lag_s;
     }
+    return count;
+}
+
+size_t primaryReplicaCount(const replPrimary *p) {
+    size_t count = 0;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        count += peerIsReplica(peerOf(n));
+    check(count <= p->peers.count);
     return count;
 }
 
@@ -555,6 +590,18 @@ static void closeTimedOut(replPrimary *p, replPeer *peer, int64_t now_ms) {
     p->env->close(peer);
 }
 
+/* After a change of repl-compression, here or at the replica: a replica whose codec is another one
+ * now connects again. */
+static void closeIfRecoded(replPrimary *p, replPeer *peer) {
+    peerCodec codec = primaryCodecFor(p, peer);
+    if (likely(codec == peer->codec) || peer->state != PEER_ONLINE || !peer->streams) return;
+    str name = STR_EMPTY;
+    logNotice("Compression of the stream of replica %s changes: it connects again",
+              primaryPeerName(p, peer, &name));
+    strFree(&name);
+    p->env->close(peer);
+}
+
 static void freeUnusedBacklog(replPrimary *p, int64_t now_ms) {
     limitTo(&p->without_replicas_ms, now_ms);
     int64_t ttl_s = p->settings.backlog_ttl_s;
@@ -575,6 +622,7 @@ void primaryTick(replPrimary *p, int64_t now_ms) {
         replPeer *peer = peerOf(n);
         primaryKeepWaiting(p, peer, now_ms);
         closeTimedOut(p, peer, now_ms);
+        closeIfRecoded(p, peer);
     }
     freeUnusedBacklog(p, now_ms);
     primaryStartWaiting(p, now_ms);

@@ -42,76 +42,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "base/str.h"
 #include "ds/list.h"
 #include "psync/backlog.h"
 #include "psync/history.h"
+#include "psync/peer.h"
 #include "psync/stream_state.h"
 
 typedef struct replPrimary replPrimary;
-typedef struct replPeer replPeer;
-
-typedef enum peerState {
-    PEER_NONE,
-    PEER_WAITING_START,
-    PEER_WAITING_END,
-    PEER_SENDING_FILE,
-    PEER_MAIN_CHANNEL,
-    PEER_TRANSMITTED,
-    PEER_ONLINE,
-    PEER_STATES
-} peerState;
-
-/* What a replica has announced with REPLCONF capa. */
-enum peerCapability {
-    PEER_CAN_READ_TO_MARK = 1, /* eof: a dataset of unknown length, between marks */
-    PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
-    PEER_CAN_DUAL_CHANNEL = 4,
-    PEER_CAN_SKIP_CHECKSUM = 8,
-    PEER_CAN_ACK_TURNS = 16,     /* turn-acks: REPLCONF GETACK TURN, see quorum.h */
-    PEER_KNOWS_MEMBER_TTLS = 32, /* member-ttls: the types of sets whose members have TTLs */
-    PEER_HAS_CONFIRMED = 64,     /* confirmed-data: all that was sent, before a restart, too */
-    PEER_IS_REDIS_8 = 256,       /* rdb-channel-repl: a Redis from 8.0 on */
-    PEER_ASKS_BIRTH = 128,       /* birth: told with the reply (birth.h) */
-};
-
-/* Parts of the dataset that a replica does not want. */
-enum peerFilter { PEER_NO_KEYS = 1, PEER_NO_FUNCTIONS = 2 };
-
-/* One replica, or a connection that may become one. */
-struct replPeer {
-    listNode node; /* in the list of replicas unless PEER_NONE */
-    void *owner;   /* of the environment */
-    peerState state;
-    /* What it announced. */
-    int64_t port;
-    str ip;      /* empty: the address of the connection */
-    str node_id; /* in a cluster; empty: not told */
-    str keeps;   /* the birth of the data that it keeps; "?": unknown; empty: it keeps none */
-    uint32_t capabilities, filter;
-    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
-    bool only_dataset, is_dataset_channel;
-    bool ordered_hold; /* hold-acks: it may promote this server only as ack_hold.h says */
-    /* For a main channel: the id of the connection that gets the dataset. */
-    uint64_t dataset_channel;
-    /* The synchronisation. */
-    bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */
-    int64_t waiting_since_ms;
-    int64_t sync_offset;   /* offset of the dataset that it gets */
-    bool waits_for_main;   /* a dataset channel whose main channel has not asked to continue */
-    bool waits_for_stream; /* a dataset channel at whose offset the stream has no byte yet */
-    int64_t close_at_ms;   /* a dataset channel that has all: when it is closed; 0: not set */
-    /* The stream. */
-    backlogPosition at;     /* next byte to hand over; open from the fork on */
-    bool streams;           /* bytes are handed over */
-    bool starts_with_ack;   /* they will be after the first acknowledgement */
-    bool acked_dataset;     /* which has come already, before the child has ended */
-    int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
-    bool is_former;         /* the replica has connected again: this connection will end */
-    bool is_outsider_told;  /* the log says that it confirms nothing */
-    int64_t heard_ms;       /* when something was received from it last */
-    char end_why[100];      /* a sentence: why its connection ends; "" if it is not known */
-};
 
 /* Kinds of full synchronisation; what one child writes. */
 typedef struct primarySave {
@@ -121,6 +58,7 @@ typedef struct primarySave {
     uint32_t filter;
     bool no_checksum;
     bool released_types; /* without TTLs of members */
+    peerCodec codec;     /* of the whole */
 } primarySave;
 
 /* What the state machine asks of its surroundings. None of them may call back into it, except where
@@ -129,6 +67,10 @@ typedef struct primaryEnv {
     void (*send)(replPeer *to, slice bytes); /* copies */
     void (*send_shared)(replPeer *to, blob *bytes, size_t at, size_t len);
     size_t (*pending)(const replPeer *to); /* bytes not yet sent */
+    /* For a peer with a codec: adds bytes to its compressed stream, and sends what is needed to
+     * read all of them. */
+    void (*pack)(replPeer *to, slice bytes);
+    void (*send_packed)(replPeer *to);
     /* Closes the connection; primaryForget() is called later. */
     void (*close)(replPeer *peer);
     /* The same after what is pending was sent. */
@@ -161,13 +103,15 @@ typedef struct primaryEnv {
 /* Directives. */
 typedef struct primarySettings {
     bool diskless, dual_channel;
-    int diskless_delay_s, diskless_max_replicas;
-    int ping_period_s, timeout_s;
+    int diskless_delay_s, diskless_max_replicas, ping_period_s, timeout_s;
     int64_t backlog_limit, backlog_ttl_s;
-    int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
-    bool turn_acks;      /* replicas that can acknowledge at the end of each turn */
-    bool member_ttls;    /* the dataset may have values that not all replicas know */
-    bool redis_peers;    /* a replica that tells no version is taken for Redis 7.4 or later */
+    int dataset_grace_s;           /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+    bool turn_acks;                /* replicas that can acknowledge at the end of each turn */
+    bool member_ttls, path_hashes; /* the dataset may have values that not all replicas know */
+    bool redis_peers;     /* a replica that tells no version is taken for Redis 7.4 or later */
+    peerCodec codec;      /* the strongest one to be used (repl-compression) */
+    peerCodec file_codec; /* of saved files */
+    bool lacks_lz4;       /* this build does */
 } primarySettings;
 
 struct replPrimary {
@@ -285,7 +229,7 @@ int primaryCountFsynced(const replPrimary *p, int64_t offset);
 /* True if what the peer acknowledges counts for a quorum. */
 static inline bool peerConfirms(const replPeer *peer) {
     return peer->state == PEER_ONLINE && peer->capabilities & PEER_CAN_ACK_TURNS &&
-           !peer->is_former;
+           !peer->is_former && !peer->is_backup;
 }
 /* The offset that `count` online replicas of our kind have acknowledged, or have on disk; 0: fewer
  * have acknowledged anything. */

@@ -11,6 +11,8 @@ void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms);
 
 /* The peer, which has the dataset, has acknowledged it: it gets the stream. */
 void primaryStartAcked(replPrimary *p, replPeer *peer);
+/* The codec for it: the strongest one that both sides have and allow. */
+peerCodec primaryCodecFor(const replPrimary *p, const replPeer *peer);
 /* The peer needs the dataset. */
 void primaryFullSync(replPrimary *p, replPeer *peer, int64_t now_ms);
 /* Logs that the peer has the dataset and gets the stream. */

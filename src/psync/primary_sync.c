@@ -11,7 +11,7 @@
 #include "format/rdb_format.h"
 #include "psync/primary_priv.h"
 
-enum { VERSION_WITH_RDB_80 = 0x090000 };
+enum { VERSION_WITH_RDB_80 = 0x090000, VERSION_WITH_RDB_81 = 0x090200 };
 
 /* True if the replica is taken for a Redis. A Redis does not send its version; only from 8.0 on it
  * can be recognised. */
@@ -20,10 +20,19 @@ static bool isRedis(const replPrimary *p, const replPeer *peer) {
     return p->settings.redis_peers || peer->capabilities & PEER_IS_REDIS_8;
 }
 
-/* Older servers read the last version that all of them know. */
+/* The version that the dataset needs. */
+static int newestVersion(const replPrimary *p) {
+    return p->settings.path_hashes ? RDB_VERSION_VALKEY_92 : RDB_VERSION;
+}
+
+/* Older servers read the last version that all of them know. What it has no type for cannot be
+ * saved for them. */
 static int rdbVersionFor(const replPrimary *p, const replPeer *peer) {
     if (isRedis(p, peer)) return RDB_VERSION_REDIS_TIMES;
-    return peer->server_version >= VERSION_WITH_RDB_80 ? RDB_VERSION : RDB_VERSION_REDIS_MAX;
+    if (peer->server_version < VERSION_WITH_RDB_80) return RDB_VERSION_REDIS_MAX;
+    bool knows_all =
+        peer->server_version >= VERSION_WITH_RDB_81 || peer->capabilities & PEER_KNOWS_PATH_HASHES;
+    return knows_all ? newestVersion(p) : RDB_VERSION;
 }
 
 /* True if it gets members without their TTLs, if any has one. */
@@ -31,10 +40,17 @@ static bool needsReleasedTypes(const replPrimary *p, const replPeer *peer) {
     return p->settings.member_ttls && !(peer->capabilities & PEER_KNOWS_MEMBER_TTLS);
 }
 
+peerCodec primaryCodecFor(const replPrimary *p, const replPeer *peer) {
+    hotCheck(p->settings.codec <= PEER_ZSTD);
+    if (p->settings.codec == PEER_ZSTD && peer->capabilities & PEER_CAN_ZSTD) return PEER_ZSTD;
+    bool lz4 = p->settings.codec != PEER_PLAIN && !p->settings.lacks_lz4;
+    return lz4 && peer->capabilities & PEER_CAN_LZ4 ? PEER_LZ4 : PEER_PLAIN;
+}
+
 /* True if one child can save for both. */
 static bool wantsSame(const replPrimary *p, const replPeer *a, const replPeer *b) {
     return a->filter == b->filter && a->is_dataset_channel == b->is_dataset_channel &&
-           rdbVersionFor(p, a) == rdbVersionFor(p, b) &&
+           rdbVersionFor(p, a) == rdbVersionFor(p, b) && a->codec == b->codec &&
            needsReleasedTypes(p, a) == needsReleasedTypes(p, b);
 }
 
@@ -97,6 +113,7 @@ static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
     hotCheck(p->is_saving);
     if (p->save_capabilities & ~peer->capabilities) return NULL;
     if (needsReleasedTypes(p, peer) != p->save.released_types) return NULL;
+    if (p->save.codec != peer->codec) return NULL;
     bool same_version = rdbVersionFor(p, peer) == p->save.rdb_version;
     if (p->save.rdb_version != RDB_VERSION_REDIS_MAX &&
         (peer->server_version || isRedis(p, peer)) && !same_version)
@@ -143,13 +160,17 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     int version = rdbVersionFor(p, plan->first);
     bool released = needsReleasedTypes(p, plan->first);
     bool needs_pipe = p->settings.diskless || plan->first->filter ||
-                      plan->first->is_dataset_channel || version != RDB_VERSION || released;
+                      plan->first->is_dataset_channel || version != newestVersion(p) || released ||
+                      plan->first->codec != p->settings.file_codec;
     primarySave *save = &plan->save;
     save->dual_channel = plan->first->is_dataset_channel;
     save->filter = plan->first->filter;
     save->to_file = !needs_pipe || !(plan->capabilities & PEER_CAN_READ_TO_MARK);
-    save->rdb_version = save->to_file ? RDB_VERSION : version;
+    save->rdb_version = save->to_file ? newestVersion(p) : version;
     save->released_types = !save->to_file && released;
+    /* A file for a replica that needs one, and may not know its codec, is not compressed. */
+    bool suits = !save->to_file || plan->first->codec == p->settings.file_codec;
+    save->codec = suits ? plan->first->codec : PEER_PLAIN;
     save->no_checksum =
         !save->to_file && may_skip_checksum && plan->capabilities & PEER_CAN_SKIP_CHECKSUM;
     return true;
@@ -178,6 +199,10 @@ static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
               plan->save.to_file ? "disk" : "replicas sockets",
               plan->save.dual_channel ? "dual-channel" : "normal sync",
               plan->save.no_checksum ? " while skipping RDB checksum for this transfer" : "");
+    if (plan->save.codec != PEER_PLAIN)
+        logNotice("%s full sync with compression: %s",
+                  plan->save.to_file ? "Disk-based" : "Diskless",
+                  plan->save.codec == PEER_LZ4 ? "lz4" : "zstd");
     reason why;
     const replPeer first = *plan->first; /* its state changes */
     savePlan group = *plan;

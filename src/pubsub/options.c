@@ -13,10 +13,10 @@ static const struct {
     char letter;
     uint32_t flag;
 } event_letters[] = {
-    {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},    {'s', NOTIFY_SET},
-    {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED}, {'e', NOTIFY_EVICTED},
-    {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'n', NOTIFY_NEW},     {'K', NOTIFY_KEYSPACE},
-    {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
+    {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},     {'s', NOTIFY_SET},
+    {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED},  {'e', NOTIFY_EVICTED},
+    {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'n', NOTIFY_NEW},      {'p', NOTIFY_PATHHASH},
+    {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
 };
 
 static status setEvents(const slice *words, int count, bool more, reason *why) {
@@ -30,7 +30,7 @@ static status setEvents(const slice *words, int count, bool more, reason *why) {
         }
         if (!flag) {
             return reasonSet(why, ERR_SYNTAX,
-                             "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+                             "Invalid event class character. Use 'Ag$lshzxeKEtmdnp'.");
         }
         flags |= flag;
     }

@@ -10,6 +10,7 @@
 #include "engine/reply.h"
 #include "format/rdb_settings.h"
 #include "net/net.h"
+#include "persist/sync.h"
 #include "repl/ack_hold.h"
 #include "repl/followed.h"
 #include "repl/procs.h"
@@ -19,6 +20,7 @@
 #include "repl/replicas.h"
 #include "repl/role_priv.h"
 #include "store/store.h"
+#include "store/type_pathhash.h"
 
 enum { IP_MAX = 255 };
 
@@ -57,10 +59,16 @@ static bool setCapability(ctx *c, replPeer *peer, slice value) {
         peer->capabilities |= PEER_CAN_ACK_TURNS;
     } else if (sliceIs(value, "member-ttls")) {
         peer->capabilities |= PEER_KNOWS_MEMBER_TTLS;
+    } else if (sliceIs(value, "path-hashes")) {
+        peer->capabilities |= PEER_KNOWS_PATH_HASHES;
     } else if (sliceIs(value, "confirmed-data")) {
         peer->capabilities |= PEER_HAS_CONFIRMED;
     } else if (sliceIs(value, "rdb-channel-repl")) {
         peer->capabilities |= PEER_IS_REDIS_8;
+    } else if (sliceIs(value, "lz4")) {
+        peer->capabilities |= PEER_CAN_LZ4;
+    } else if (sliceIs(value, "zstd")) {
+        peer->capabilities |= PEER_CAN_ZSTD;
     } else if (sliceIs(value, "birth")) {
         peer->capabilities |= PEER_ASKS_BIRTH;
     } else if (value.len > 6 && value.len <= 6 + BIRTH_KEPT_MAX &&
@@ -114,6 +122,10 @@ static bool parseSwitch(ctx *c, slice value, bool *on) {
 
 static bool setOnlyDataset(ctx *c, replPeer *peer, slice value) {
     return parseSwitch(c, value, &peer->only_dataset);
+}
+
+static bool setBackup(ctx *c, replPeer *peer, slice value) {
+    return parseSwitch(c, value, &peer->is_backup);
 }
 
 static bool setDatasetChannel(ctx *c, replPeer *peer, slice value) {
@@ -200,6 +212,7 @@ static const struct {
     {"capa", setCapability},
     {"version", setVersion},
     {"rdb-only", setOnlyDataset},
+    {"backup", setBackup},
     {"rdb-channel", setDatasetChannel},
     {"rdb-filter-only", setFilter},
     {"set-rdb-client-id", setDatasetClient},
@@ -309,7 +322,9 @@ static bool refusesSync(ctx *c, const replPeer *peer, slice id, int64_t from) {
 static void enlist(session *s) {
     replicasEnlist(s);
     replicasThis()->settings.member_ttls = engineHot.member_ttls; /* not only at each tick */
+    replicasThis()->settings.path_hashes = pathHashesExist();
     replicasThis()->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
+    replicasThis()->settings.file_codec = (peerCodec)syncFileCodec();
     if (replConf.repl_disable_tcp_nodelay) netSetDelay(s, true);
 }
 

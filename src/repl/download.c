@@ -2,9 +2,9 @@
  *
  * Receives a dataset into a file (download.h).
  *
- * Invariant: the file has all bytes received before the last `tail` ones, and `crc` is their
- * checksum. The last `tail` bytes are in `buffer`: at the end they are the checksum, and the end
- * mark if there is one. */
+ * Invariant: the file has all bytes received before the last `tail` ones, perhaps with another
+ * compression (rdbcompression), and `crc` is their checksum. The last `tail` bytes are in `buffer`:
+ * at the end they are the checksum, and the end mark if there is one. */
 #include "repl/download.h"
 
 #include <errno.h>
@@ -16,11 +16,12 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "format/rdb_envelope.h"
+#include "format/rdb_recode.h"
 #include "io/file.h"
 #include "io/file_stream.h"
 #include "io/sys.h"
 #include "io/thread.h"
+#include "persist/sync.h"
 
 enum {
     CHUNK_BYTES = 256 * 1024,
@@ -29,18 +30,26 @@ enum {
     POLL_MS = 100,
 };
 
+typedef struct downloadSink {
+    rdbSink sink;
+    fileWriter *file;
+} downloadSink;
+
 struct download {
     linkTransfer what;
     conn *from;
     loop *loop;
     thread runner;
     fileWriter file;
+    downloadSink sink; /* writes to the file */
+    rdbRecoder *recoder;
     char *path;
     str first; /* received before the thread started */
     size_t first_used;
     size_t tail_max; /* bytes to keep back: checksum and mark */
     size_t tail;     /* kept back in `buffer` */
     uint64_t crc;
+    bool has_begun;
     bool is_compressed; /* as a whole: the checksum is that of the frame */
     char *buffer;       /* the tail, followed by what was read */
     status result;
@@ -62,6 +71,10 @@ slice downloadRest(const download *d) {
 
 /* ------------------------------------------------------------------ the thread */
 
+static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    return fileWriterWrite(((downloadSink *)sink)->file, bytes, len, why);
+}
+
 /* `len` bytes were added to the buffer. */
 static status take(download *d, size_t len) {
     hotCheck(d->tail + len <= CHECKSUM_BYTES + CHUNK_BYTES + REPL_ID_LEN + CHUNK_BYTES);
@@ -69,9 +82,10 @@ static status take(download *d, size_t len) {
     d->tail += len;
     if (d->tail <= d->tail_max) return OK;
     size_t ready = d->tail - d->tail_max;
-    if (d->file.written == 0) d->is_compressed = rdbIsEnvelope(sliceMake(d->buffer, d->tail));
+    if (!d->has_begun) d->is_compressed = compressIsHead(sliceMake(d->buffer, d->tail));
+    d->has_begun = true;
     d->crc = crc64(d->crc, d->buffer, ready);
-    status st = fileWriterWrite(&d->file, d->buffer, ready, &d->why);
+    status st = rdbRecoderWrite(d->recoder, d->buffer, ready, &d->why);
     memmove(d->buffer, d->buffer + ready, d->tail_max);
     d->tail = d->tail_max;
     return st;
@@ -122,7 +136,8 @@ static status finish(download *d) {
     if (expected && expected != d->crc && !d->is_compressed)
         return reasonSet(&d->why, ERR_SYNTAX, "wrong checksum: expected %llx, found %llx",
                          (unsigned long long)expected, (unsigned long long)d->crc);
-    status st = fileWriterWrite(&d->file, d->buffer, CHECKSUM_BYTES, &d->why);
+    status st = rdbRecoderWrite(d->recoder, d->buffer, CHECKSUM_BYTES, &d->why);
+    if (st == OK) st = rdbRecoderEnd(d->recoder, &d->why);
     if (st == OK && fileSync(d->file.fd) < 0)
         st = reasonSetErrno(&d->why, "fsync of '%s'", d->path);
     return st;
@@ -160,6 +175,8 @@ download *downloadStart(const linkTransfer *what, conn *c, slice received, reaso
         memFree(d);
         return NULL;
     }
+    d->sink = (downloadSink){.sink = {.write = writeToFile}, .file = &d->file};
+    d->recoder = rdbRecoderNew(syncFileCodec(), syncFileHasChecksum(), &d->sink.sink);
     d->path = memDup(name, strlen(name));
     d->tail_max = CHECKSUM_BYTES + (what->bytes < 0 ? REPL_ID_LEN : 0);
     d->buffer = memAlloc(d->tail_max + CHUNK_BYTES);
@@ -185,6 +202,7 @@ void downloadFree(download *d) {
     fileWriterAbort(&d->file);
     memFree(d->path);
     memFree(d->buffer);
+    rdbRecoderFree(d->recoder);
     strFree(&d->first);
     memFree(d);
 }

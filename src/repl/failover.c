@@ -14,6 +14,7 @@
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "psync/failover_state.h"
+#include "psync/primary_peer.h"
 #include "repl/procs.h"
 #include "repl/replica.h"
 #include "repl/repl_priv.h"
@@ -108,7 +109,8 @@ static const replPeer *findReplica(slice host, int64_t port) {
     str text = strNew(host); /* ends with a NUL */
     const replPeer *found = NULL;
     for (listNode *n = listFirst(&p->peers); n && !found; n = listNext(&p->peers, n)) {
-        if (isTarget(peerOf(n), strSlice(&text), port)) found = peerOf(n);
+        const replPeer *peer = peerOf(n);
+        if (peerIsReplica(peer) && isTarget(peer, strSlice(&text), port)) found = peer;
     }
     strFree(&text);
     return found;
@@ -128,12 +130,13 @@ static failoverTarget find(str *host, int64_t *port) {
     const replPrimary *p = replicasThis();
     if (host->len) return checkNamed(strSlice(host), *port);
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        if (!hasEverything(peerOf(n)) || !peerOf(n)->port) continue;
-        replicasAppendIp(peerOf(n), host);
-        *port = peerOf(n)->port;
+        const replPeer *peer = peerOf(n);
+        if (!hasEverything(peer) || !peer->port || !peerIsReplica(peer)) continue;
+        replicasAppendIp(peer, host);
+        *port = peer->port;
         return FAILOVER_TARGET_SYNCED;
     }
-    return p->peers.count ? FAILOVER_TARGET_BEHIND : FAILOVER_TARGET_GONE;
+    return primaryReplicaCount(p) ? FAILOVER_TARGET_BEHIND : FAILOVER_TARGET_GONE;
 }
 
 static failoverTarget envFind(void *arg, str *host, int64_t *port) {
@@ -197,7 +200,7 @@ static bool admits(ctx *c, const failoverArgs *r) {
         replyError(c, SLICE("ERR FAILOVER already in progress."));
     } else if (replicaIsOn()) {
         replyError(c, SLICE("ERR FAILOVER is not valid when server is a replica."));
-    } else if (!p->peers.count) {
+    } else if (!primaryReplicaCount(p)) {
         replyError(c, SLICE("ERR FAILOVER requires connected replicas."));
     } else if (r->force && (!r->has_timeout || !r->has_target)) {
         replyError(c, SLICE("ERR FAILOVER with force option requires both a timeout and target "

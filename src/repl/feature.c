@@ -15,6 +15,7 @@
 #include "repl/lag_throttle.h"
 #include "repl/local_expiry.h"
 #include "repl/min_replicas.h"
+#include "repl/packed_stream.h"
 #include "repl/quorum_server.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
@@ -93,6 +94,8 @@ static void printStats(str *out) {
 static void resetStats(void) {
     replPrimary *p = replicasThis();
     p->full_syncs = p->partial_syncs = p->refused_partial_syncs = 0;
+    packedStreamResetTotals();
+    replicaResetStats();
     quorumResetStats();
 }
 

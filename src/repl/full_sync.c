@@ -272,7 +272,8 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
                                  .no_functions = save->filter & PEER_NO_FUNCTIONS,
                                  .no_checksum = save->no_checksum,
                                  .slot_states = true,
-                                 .released_types = save->released_types};
+                                 .released_types = save->released_types,
+                                 .codec = (compressCodec)save->codec};
     transfer.is_inline = transfer.is_direct = false;
     bool forks = !save->to_file && !syncIsInline();
     int fd = forks && save->dual_channel ? takeConnection(p) : -1;

@@ -5,8 +5,10 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "psync/primary_peer.h"
 #include "repl/failover.h"
 #include "repl/min_replicas.h"
+#include "repl/packed_stream.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
 
@@ -21,22 +23,25 @@ static void printReplica(const replPeer *peer, int number, str *out) {
     int64_t lag_s = acks ? (engineHot.now_ms - peer->heard_ms) / 1000 : 0;
     strAppendFormat(out, "slave%d:ip=", number);
     replicasAppendIp(peer, out);
-    strAppendFormat(out, ",port=%lld,state=%s,offset=%lld,lag=%lld,type=%s\r\n",
-                    (long long)peer->port, peerStateName(peer->state), (long long)peer->acked,
-                    (long long)lag_s, typeName(peer));
+    strAppendFormat(out, ",port=%lld,state=%s,offset=%lld,lag=%lld,type=%s", (long long)peer->port,
+                    peerStateName(peer->state), (long long)peer->acked, (long long)lag_s,
+                    typeName(peer));
+    packedStreamPrintInfo(peer, out);
+    strAppendText(out, "\r\n");
 }
 
 void infoPrintReplicas(str *out) {
     hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     int number = 0, waiting = 0;
-    strAppendFormat(out, "connected_slaves:%zu\r\n", p->peers.count);
+    strAppendFormat(out, "connected_slaves:%zu\r\n", primaryReplicaCount(p));
     if (minReplicasIsOn()) strAppendFormat(out, "min_slaves_good_slaves:%d\r\n", minReplicasGood());
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        printReplica(peerOf(n), number++, out);
+        if (peerIsReplica(peerOf(n))) printReplica(peerOf(n), number++, out);
         waiting += peerOf(n)->waits_for_main;
     }
     strAppendFormat(out, "replicas_waiting_psync:%d\r\n", waiting);
+    packedStreamPrintTotals(out);
     number = 0;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
         fullSyncPrintInfo(peerOf(n), number++, out);

@@ -33,6 +33,11 @@ static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
                                          {"stop", PROPAGATION_ERROR_STOP},
                                          {NULL, 0}};
 
+static const configWord compression_words[] = {{"no", REPL_COMPRESS_NO},
+                                               {"yes", REPL_COMPRESS_YES},
+                                               {"lz4", REPL_COMPRESS_LZ4},
+                                               {"zstd", REPL_COMPRESS_ZSTD},
+                                               {NULL, 0}};
 static const configWord form_words[] = {
     {"valkey", RDB_FORM_VALKEY}, {"redis", RDB_FORM_REDIS}, {NULL, 0}};
 
@@ -41,6 +46,18 @@ static status applyOutgoingFormat(reason *why) {
     rdbSetOutgoingForm((rdbForm)replConf.outgoing_format);
     if (replicasThis()->stream) replicasArmSink(); /* not while the server starts */
     return OK;
+}
+
+static compressCodec codecOf(int compression) {
+    if (compression == REPL_COMPRESS_NO) return COMPRESS_NONE;
+    return compression == REPL_COMPRESS_ZSTD ? COMPRESS_ZSTD : COMPRESS_LZ4;
+}
+
+compressCodec replCodec(void) { return codecOf(replConf.repl_compression); }
+
+static status acceptCompression(slice text, int64_t number, reason *why) {
+    (void)text;
+    return compressRequire(codecOf((int)number), why);
 }
 
 static status applyImportMode(reason *why) {
@@ -176,6 +193,8 @@ const configOption replOptions[] = {
     /* For both. */
     CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX,
                .apply = replicasApplySettings),
+    CONFIG_ENUM("repl-compression", replConf.repl_compression, compression_words, REPL_COMPRESS_NO,
+                .accept = acceptCompression, .apply = replicasApplySettings),
     CONFIG_BOOL("repl-disable-tcp-nodelay", replConf.repl_disable_tcp_nodelay, false),
     CONFIG_BOOL("repl-mptcp", replConf.repl_mptcp, false, .flags = CONFIG_IMMUTABLE),
     CONFIG_END,

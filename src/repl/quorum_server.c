@@ -130,7 +130,8 @@ static void logState(bool refused) {
 
 /* Replicas of other kinds. */
 static bool isOutsider(const replPeer *peer) {
-    return peer->state == PEER_ONLINE && !(peer->capabilities & PEER_CAN_ACK_TURNS);
+    return peer->state == PEER_ONLINE && peerIsReplica(peer) &&
+           !(peer->capabilities & PEER_CAN_ACK_TURNS);
 }
 
 static void logOutsiders(const replPrimary *p) {

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "config/config.h"
+#include "io/compress.h"
 
 enum disklessLoad {
     DISKLESS_LOAD_DISABLED,
@@ -17,6 +18,7 @@ enum disklessLoad {
     DISKLESS_LOAD_SWAPDB,
     DISKLESS_LOAD_FLUSH_BEFORE_LOAD,
 };
+enum replCompression { REPL_COMPRESS_NO, REPL_COMPRESS_YES, REPL_COMPRESS_LZ4, REPL_COMPRESS_ZSTD };
 enum quorumDurability { QUORUM_IN_MEMORY, QUORUM_ON_DISK };
 enum refuseEmptyPrimary {
     REFUSE_EMPTY_NO,
@@ -63,10 +65,13 @@ typedef struct replConfig {
     /* For both. */
     int repl_timeout; /* seconds */
     bool repl_throttling_enabled;
+    int repl_compression; /* enum replCompression */
     bool repl_disable_tcp_nodelay, repl_mptcp;
 } replConfig;
 
 extern replConfig replConf;
+/* The strongest codec that repl-compression allows. */
+compressCodec replCodec(void);
 extern const configOption replOptions[];
 
 #endif

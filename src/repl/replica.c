@@ -22,6 +22,7 @@
 #include "engine/server_event.h"
 #include "engine/stream.h"
 #include "engine/timer.h"
+#include "io/conn_unpack.h"
 #include "io/net_addr.h"
 #include "io/resolve.h"
 #include "net/net.h"
@@ -64,6 +65,7 @@ static struct {
     int64_t unflushed_offset; /* that was acknowledged, but not on disk; 0: none */
     int turns_put_off;        /* that were not acknowledged as more was to come */
     bool had_keys;            /* when the last transfer began */
+    uint64_t decompressed;    /* bytes of streams */
     bool has_caught_up;       /* with the primary that it follows: replHasCaughtUp() */
 } replica;
 
@@ -270,11 +272,29 @@ static void collectReadable(conn *c) {
     linkLost(&replica.link, n == 0 ? NULL : why, clockMonoMs());
 }
 
+/* True if the primary may compress its stream. */
+static bool mayBePacked(void) { return replica.link.told_lz4 || replica.link.told_zstd; }
+
+static compressCodec toldCodec(void) {
+    if (replica.link.told_zstd) return COMPRESS_ZSTD;
+    return replica.link.told_lz4 ? COMPRESS_LZ4 : COMPRESS_NONE;
+}
+
+/* Statistics count what is received; those who read count what they get. */
+static void countUnpacked(size_t received, size_t plain, size_t decompressed) {
+    netCountDataset(received - plain);
+    replica.decompressed += decompressed;
+}
+
 static void envCollect(void *arg, slice received) {
     hotCheck(replica.connection);
     (void)arg;
     replica.collects = true;
-    strAppendSlice(&replica.collected, received);
+    if (mayBePacked()) {
+        connUnpack(replica.connection, received, countUnpacked);
+    } else {
+        strAppendSlice(&replica.collected, received);
+    }
     if (connOnRead(replica.connection, collectReadable) != OK)
         logWarning("The connection to the primary cannot be watched"); /* the timeout ends it */
 }
@@ -288,20 +308,23 @@ static int announcedPort(void) {
 static linkSettings envSettings(void *arg) {
     (void)arg;
     bool direct = replConf.repl_diskless_load != DISKLESS_LOAD_DISABLED;
-    linkSettings s = (linkSettings){.host = strSlice(&replConf.primary_host),
-                                    .port = replConf.primary_port,
-                                    .user = strSlice(&replConf.primaryuser),
-                                    .password = strSlice(&replConf.primaryauth),
-                                    .announce_port = announcedPort(),
-                                    .announce_address = sliceOf(replConf.replica_announce_ip),
-                                    .version = SERVER_VERSION,
-                                    .node_id = roleOwnNode(),
-                                    .skips_checksum = direct && netTlsForReplication(),
-                                    .dual_channel = replConf.dual_channel_replication_enabled,
-                                    .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
-                                    .has_confirmed = replConf.replication_quorum > 0 &&
-                                                     replica.has_caught_up && replOffset() > 0,
-                                    .fack = durableOffset()};
+    linkSettings s =
+        (linkSettings){.host = strSlice(&replConf.primary_host),
+                       .port = replConf.primary_port,
+                       .user = strSlice(&replConf.primaryuser),
+                       .password = strSlice(&replConf.primaryauth),
+                       .announce_port = announcedPort(),
+                       .announce_address = sliceOf(replConf.replica_announce_ip),
+                       .version = SERVER_VERSION,
+                       .node_id = roleOwnNode(),
+                       .skips_checksum = direct && netTlsForReplication(),
+                       .dual_channel = replConf.dual_channel_replication_enabled,
+                       .lz4 = replCodec() != COMPRESS_NONE && compressHas(COMPRESS_LZ4),
+                       .zstd = replCodec() == COMPRESS_ZSTD,
+                       .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
+                       .has_confirmed = replConf.replication_quorum > 0 && replica.has_caught_up &&
+                                        replOffset() > 0,
+                       .fack = durableOffset()};
     followedFillSettings(&s);
     return s;
 }
@@ -539,6 +562,10 @@ static void envStream(void *arg, slice received, bool from_start) {
     replica.collected = STR_EMPTY;
     bool collects = replica.collects;
     stopCollecting();
+    if (!collects && mayBePacked()) {
+        connUnpack(c, received, countUnpacked);
+        received = SLICE("");
+    }
     netOutgoingStart(s, collects ? strSlice(&collected) : received);
     strFree(&collected);
     if (replica.second) netOutgoingClose(replica.second);
@@ -619,6 +646,9 @@ void replicaGiveUpStream(void) {
 
 void replicaSessionEvent(session *s, sessionEvent e) {
     if (e != SESSION_ENDING || s != replica.stream) return;
+    const conn *c = netOutgoingConn(s);
+    if (connUnpacks(c) && c->fd >= 0 && c->last_errno == EBADMSG)
+        logWarning("The stream of the primary cannot be read: %s", connErrorText(c));
     linkLost(&replica.link, NULL, clockMonoMs());
     updateRules();
 }
@@ -775,6 +805,18 @@ void replicaAfterStart(void) {
     linkSetContinuable(&replica.link, true);
 }
 
+/* Connects again if repl-compression was changed and the primary could use another codec. It uses
+ * the strongest one that both have; a weaker one than was told is its own strongest one. */
+static void followCodec(void) {
+    if (likely(replCodec() == toldCodec()) || !replica.stream || !replicaIsConnected()) return;
+    compressCodec now = COMPRESS_NONE;
+    const conn *c = netOutgoingConn(replica.stream);
+    if (connUnpacks(c) && !connUnpackCodec(c, &now)) return; /* its first bytes will tell */
+    if (now < toldCodec() && replCodec() >= now) return;
+    logNotice("repl-compression has changed: connecting to the primary again");
+    linkRestart(&replica.link, true, clockMonoMs());
+}
+
 void replicaTick(int64_t budget_us) {
     hotCheck(threadIsMain());
     (void)budget_us; /* takes little time */
@@ -793,6 +835,7 @@ void replicaTick(int64_t budget_us) {
         linkHeard(&replica.link, now_ms - idle_ms);
     }
     transferTick(now_ms);
+    followCodec();
     linkTick(&replica.link, now_ms);
     noteLink();
 }
@@ -820,10 +863,12 @@ void replicaPrintInfo(str *out) {
                     "master_host:%s\r\nmaster_port:%d\r\nmaster_link_status:%s\r\n"
                     "master_last_io_seconds_ago:%lld\r\nmaster_sync_in_progress:%d\r\n"
                     "slave_read_repl_offset:%lld\r\nslave_repl_offset:%lld\r\n"
-                    "replicas_repl_buffer_size:%zu\r\nreplicas_repl_buffer_peak:%zu\r\n",
+                    "replicas_repl_buffer_size:%zu\r\nreplicas_repl_buffer_peak:%zu\r\n"
+                    "total_repl_decompressed_bytes:%llu\r\n",
                     strText(&replConf.primary_host), replConf.primary_port, up ? "up" : "down",
                     (long long)io_s, syncing, (long long)read, (long long)offset,
-                    replica.collected.len, replica.collected_peak);
+                    replica.collected.len, replica.collected_peak,
+                    (unsigned long long)replica.decompressed);
     if (syncing) {
         transferPrintInfo(out);
         strAppendFormat(out, "master_sync_last_io_seconds_ago:%lld\r\n",
@@ -846,6 +891,8 @@ void replicaPrintInfo(str *out) {
                     replConf.replica_priority, replConf.replica_read_only,
                     replConf.replica_announced);
 }
+
+void replicaResetStats(void) { replica.decompressed = 0; }
 
 void replicaReplyRole(ctx *c) {
     hotCheck(threadIsMain());

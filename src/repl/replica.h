@@ -67,6 +67,7 @@ size_t replicaCollectedBytes(void);
 void replicaAfterStart(void);
 /* The fields of INFO replication for a replica; ROLE's reply. */
 void replicaPrintInfo(str *out);
+void replicaResetStats(void);
 void replicaReplyRole(ctx *c);
 
 void replicaTick(int64_t budget_us);

@@ -29,11 +29,13 @@
 #include "repl/repl.h"
 #include "persist/sync.h"
 #include "persist/sync_load.h"
+#include "repl/packed_stream.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/stream_form.h"
 #include "repl/throttle.h"
 #include "repl/role.h"
+#include "store/type_pathhash.h"
 
 static struct {
     replPrimary primary;
@@ -84,6 +86,7 @@ static void freeConn(session *s, void *state) {
     primaryForget(&replicas.primary, &conn->peer, engineHot.now_ms);
     if (memoryExcluded()) excludeFromLimit();
     fileReaderClose(&conn->file);
+    packedStreamFree(conn->packed);
     peerClear(&conn->peer);
     strFree(&conn->ip);
     memFree(conn);
@@ -322,6 +325,8 @@ static const primaryEnv environment = {
     .send = envSend,
     .send_shared = envSendShared,
     .pending = envPending,
+    .pack = packedStreamAdd,
+    .send_packed = packedStreamSend,
     .close = envClose,
     .close_when_sent = envCloseWhenSent,
     .name = envName,
@@ -487,7 +492,9 @@ void replicasTick(int64_t budget_us) {
     replPrimary *p = &replicas.primary;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
     p->settings.member_ttls = engineHot.member_ttls;
+    p->settings.path_hashes = pathHashesExist();
     p->settings.redis_peers = rdbOutgoingForm() == RDB_FORM_REDIS;
+    p->settings.file_codec = (peerCodec)syncFileCodec();
     primaryTick(p, engineHot.now_ms);
     checkLimits(p); /* soft limits are reached without writes */
     fullSyncTick(p);
@@ -506,6 +513,8 @@ status replicasApplySettings(reason *why) {
     to->diskless_max_replicas = replConf.repl_diskless_sync_max_replicas;
     to->ping_period_s = replConf.repl_ping_replica_period;
     to->timeout_s = replConf.repl_timeout;
+    to->codec = (peerCodec)replCodec();
+    to->lacks_lz4 = !compressHas(COMPRESS_LZ4);
     /* With a quorum the backlog is kept, because confirmed offsets belong to its stream. */
     to->backlog_ttl_s = replConf.replication_quorum ? 0 : replConf.repl_backlog_ttl;
     if (to->turn_acks != (replConf.replication_quorum > 0)) p->tells_ack_mode = true;

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/hot.h"
+#include "psync/primary_peer.h"
 #include "repl/divergence.h"
 #include "repl/followed.h"
 #include "repl/quorum_server.h"
@@ -182,6 +183,7 @@ void replPeersEach(replPeerProc *proc, void *arg) {
     const replPrimary *p = replicasThis();
     replPeerInfo info;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        if (!peerIsReplica(peerOf(n))) continue;
         describe(peerOf(n), &info);
         if (!proc(&info, arg)) return;
     }

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
+#include "psync/primary_peer.h"
 #include "repl/replicas.h"
 
 static bool isInSync(const replPrimary *p, const replPeer *peer) {
@@ -15,7 +16,7 @@ static bool isInSync(const replPrimary *p, const replPeer *peer) {
 static bool replicasLag(const replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
-        if (peer->state == PEER_ONLINE && !isInSync(p, peer)) return true;
+        if (peer->state == PEER_ONLINE && peerIsReplica(peer) && !isInSync(p, peer)) return true;
     }
     return false;
 }
@@ -25,6 +26,7 @@ static void logResult(const replPrimary *p) {
     str name = STR_EMPTY;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         const replPeer *peer = peerOf(n);
+        if (!peerIsReplica(peer)) continue;
         if (isInSync(p, peer)) {
             in_sync++;
             continue;
@@ -38,8 +40,8 @@ static void logResult(const replPrimary *p) {
                   (long long)lag_s, peerStateName(peer->state));
     }
     strFree(&name);
-    if (p->peers.count)
-        logNotice("%d of %zu replicas are in sync when shutting down.", in_sync, p->peers.count);
+    size_t count = primaryReplicaCount(p);
+    if (count) logNotice("%d of %zu replicas are in sync when shutting down.", in_sync, count);
 }
 
 status shutdownWaitForReplicas(uint32_t flags, reason *why) {

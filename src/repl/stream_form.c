@@ -107,6 +107,18 @@ static bool formHsetex(replacement *r) {
     return true;
 }
 
+/* HPERSIST key FIELDS n field ... A Redis that receives it after the time of a field regards the
+ * field as expired, and loses it; a later time that is set first prevents this. */
+static bool formHpersist(replacement *r) {
+    enum { FIRST = 4 };
+    const int64_t redis_latest_ms = ((int64_t)1 << 46) - 1;
+    const slice *argv = r->p->argv;
+    if (r->p->argc <= FIRST) return false;
+    addTime(r, argv[1], redis_latest_ms, r->p->argc - FIRST, argv + FIRST);
+    add(r, r->p->argc, argv);
+    return true;
+}
+
 /* ------------------------------------------------------------------ strings, whole keys */
 
 /* MSETEX n key value ... [NX|XX] [PXAT time | KEEPTTL]. */
@@ -207,7 +219,7 @@ static const struct {
     {"restore", formKey},       {"restore-asking", formKey},
     {"function", formFunction}, {"spexpireat", drop},
     {"zpexpireat", drop},       {"spersist", drop},
-    {"zpersist", drop},
+    {"zpersist", drop},         {"hpersist", formHpersist},
 };
 
 static bool replaces(replacement *r) {

@@ -13,6 +13,7 @@
 #include "engine/pause.h"
 #include "engine/session_report.h"
 #include "net/net.h"
+#include "psync/primary_peer.h"
 #include "repl/lag_throttle.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
@@ -89,6 +90,7 @@ static size_t mostHeld(const replPrimary *p) {
         const replPeer *peer = peerOf(n);
         int64_t blocks;
         if (peer->state != PEER_ONLINE || peer->only_dataset || peer->is_former) continue;
+        if (!peerIsReplica(peer)) continue;
         most = sizeMax(most, peerHeld(p, peer, &blocks));
     }
     return most;
@@ -96,7 +98,8 @@ static size_t mostHeld(const replPrimary *p) {
 
 static bool hasReplicas(const replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        if (peerOf(n)->state == PEER_ONLINE && !peerOf(n)->only_dataset) return true;
+        const replPeer *peer = peerOf(n);
+        if (peer->state == PEER_ONLINE && !peer->only_dataset && peerIsReplica(peer)) return true;
     }
     return false;
 }

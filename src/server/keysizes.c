@@ -9,7 +9,7 @@
 #include "store/store.h"
 #include "store/type.h"
 
-enum { KEYS_SAMPLED_MAX = 20000, BINS = 62, TYPES = TYPE_STREAM + 1 };
+enum { KEYS_SAMPLED_MAX = 20000, BINS = 62, TYPES = TYPE_COUNT };
 
 typedef struct sizes {
     uint64_t bins[TYPES][BINS]; /* bin 0: empty; bin n: at least 2^(n-1) */
@@ -18,7 +18,7 @@ typedef struct sizes {
 static void addKey(void *arg, const robj *o) {
     sizes *all = arg;
     const typeOps *ops = typeOf(o);
-    if (!ops->length || (int)objectType(o) >= TYPES) return; /* values of modules have no size */
+    if (!ops->length || objectType(o) == TYPE_MODULE) return; /* values of modules have no size */
     size_t length = ops->length(o);
     unsigned bin = length ? 64 - (unsigned)__builtin_clzll(length) : 0;
     all->bins[objectType(o)][bin < BINS ? bin : BINS - 1]++;
@@ -37,8 +37,8 @@ static void printBound(str *out, unsigned bin) {
 
 /* The plural as used in field names: "lists", "hashes". */
 static const char *plural(valueType type) {
-    static const char *const names[TYPES] = {"strings", "lists",  "sets",
-                                             "zsets",   "hashes", "streams"};
+    static const char *const names[TYPES] = {
+        "strings", "lists", "sets", "zsets", "hashes", "streams", [TYPE_PATHHASH] = "pathhashes"};
     return names[type];
 }
 

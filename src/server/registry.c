@@ -7,6 +7,7 @@
 #include "acl/acl.h"
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
+#include "defrag/defrag.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/pause.h"

@@ -455,6 +455,14 @@ robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms
     return o;
 }
 
+void objectInitShell(void *at, valueType type, void *value) {
+    checkCollection(type, FORM_POINTER);
+    storeU32(at, (uint32_t)type | FORM_POINTER << 5);
+    *((uint8_t *)at + 4) = 0; /* length of the key */
+    objectSetPointer(at, value);
+    hotCheck(objectSize(at) == OBJECT_SHELL_SIZE);
+}
+
 robj *objectSetPacked(robj *o, valueForm form, slice bytes) {
     check(objectIsPacked(o));
     robj *changed =

@@ -180,6 +180,10 @@ robj *objectNewPackedRoom(slice key, valueType type, valueForm form, size_t size
                           uint32_t access, uint8_t **at);
 /* A new object with a value behind a pointer, which the object owns. */
 robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t access);
+/* Writes an object without key and with this value into a block of the caller's: nothing may free
+ * or replace it. */
+enum { OBJECT_SHELL_SIZE = 4 + 1 + 8 };
+void objectInitShell(void *at, valueType type, void *value);
 static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
 /* True for a packed hash without names: objectPacked() is not a listpack. */
 static inline bool objectIsShaped(const robj *o) {

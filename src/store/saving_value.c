@@ -19,6 +19,7 @@
 #include "ds/quicklist.h"
 #include "ds/stream.h"
 #include "store/member_priv.h"
+#include "store/type_pathhash.h"
 
 enum {
     SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
@@ -35,7 +36,8 @@ typedef struct touchedElement {
     size_t name_len, value_len;
     int64_t time_ms;
     double score;
-    char bytes[]; /* name, value */
+    pathFields *fields; /* of a path: a copy */
+    char bytes[];       /* name, value */
 } touchedElement;
 
 typedef struct openValue {
@@ -52,6 +54,9 @@ typedef struct openValue {
     size_t kept_bytes;
     quicklistFrozen *frozen; /* of a list, or ... */
     streamFrozen *stream;    /* of a stream, in place of what follows */
+    bool is_paths;           /* a path hash: */
+    bool has_cut, is_walked; /* up to `path_cut`; to the end */
+    str path_cut;
     hashtable touched;
     touchedElement *first, **last; /* waiting */
     size_t bytes;
@@ -112,6 +117,7 @@ static const memberTimes *timesOf(const openValue *v) {
 }
 
 static void readElement(const openValue *v, const void *entry, valueElement *e) {
+    e->fields = NULL;
     v->ops->elements->read(entry, e);
     if (v->ops->elements->times_of) e->time_ms = memberTimesGet(timesOf(v), e->name);
 }
@@ -146,6 +152,11 @@ void savingValueOpen(int db_id, const robj *o) {
     case TYPE_STREAM:
         v->stream = streamFreeze(v->value);
         v->count = streamFrozenNodes(v->stream);
+        break;
+    case TYPE_PATHHASH:
+        v->is_paths = true;
+        v->count = pathHashCount(v->value);
+        v->last = &v->first;
         break;
     default: openTable(v);
     }
@@ -185,6 +196,15 @@ static void freeTouched(openValue *v) {
     storeNow.free_later(freeTouchedTable, table);
 }
 
+/* Frees the copy of a path's fields, which is in the elements of the main keyspace. */
+static void freeFields(touchedElement *t) {
+    if (!t->fields) return;
+    keyspace *before = keyspaceUse(&storeNow.main);
+    pathFieldsFree(t->fields, NULL);
+    (void)keyspaceUse(before); /* it was the main one */
+    t->fields = NULL;
+}
+
 /* It is in no list. */
 static void freeOpen(openValue *v) {
     forgetAddress(v);
@@ -192,6 +212,8 @@ static void freeOpen(openValue *v) {
     streamThaw(v->stream, v->value);
     values.count--;
     values.kept_bytes -= v->kept_bytes;
+    for (touchedElement *t = v->first; t; t = t->next) freeFields(t);
+    strFree(&v->path_cut);
     if (v->is_kept && v->value) freeKeptValue(v->ops, v->value);
     values.bytes -= v->bytes;
     freeTouched(v);
@@ -230,15 +252,17 @@ static void passOn(openValue *v, const valueElement *e) {
     v->passed_on++;
 }
 
+static bool isTouched(const openValue *v, uint64_t hash, slice name) {
+    return v->touched.body && hashtableFind(&v->touched, &touched_type, hash, name.ptr, name.len);
+}
+
 static bool visitElement(void *context, void *entry, unsigned flags) {
     (void)flags; /* in the entry, if they belong to it */
     openValue *v = context;
     valueElement e;
     readElement(v, entry, &e);
-    if (v->touched.body) {
-        uint64_t hash = v->ops->elements->type->hash_of(entry);
-        if (hashtableFind(&v->touched, &touched_type, hash, e.name.ptr, e.name.len)) return true;
-    }
+    if (v->touched.body && isTouched(v, v->ops->elements->type->hash_of(entry), e.name))
+        return true;
     passOn(v, &e);
     return true;
 }
@@ -251,8 +275,10 @@ static void passOnWaiting(openValue *v, uint64_t count) {
         valueElement e = {.name = sliceMake(t->bytes, t->name_len),
                           .value = sliceMake(t->bytes + t->name_len, t->value_len),
                           .time_ms = t->time_ms,
-                          .score = t->score};
+                          .score = t->score,
+                          .fields = t->fields};
         passOn(v, &e);
+        freeFields(t);
     }
 }
 
@@ -278,6 +304,25 @@ static bool passOnStream(openValue *v, uint64_t count) {
     return true;
 }
 
+static bool passOnPaths(openValue *v, uint64_t count) {
+    pathHashCursor c;
+    slice path;
+    const pathFields *fields;
+    pathHashCursorInit(&c, v->value);
+    if (v->has_cut) pathHashCursorSeek(&c, strSlice(&v->path_cut), true);
+    for (; count > 0 && !v->is_walked; count--) {
+        v->is_walked = !pathHashNext(&c, &path, &fields);
+        if (v->is_walked) break;
+        v->has_cut = true;
+        strClear(&v->path_cut);
+        strAppendSlice(&v->path_cut, path);
+        if (isTouched(v, hashBytes(path.ptr, path.len), path)) continue;
+        passOn(v, &(valueElement){.name = path, .fields = fields});
+    }
+    pathHashCursorClear(&c);
+    return !v->is_walked;
+}
+
 /* One slice; false at the end. */
 static bool passOnSome(openValue *v, uint64_t buckets) {
     uint64_t elements = sizeMin(buckets * BUCKET_ELEMENTS, v->slice_max);
@@ -287,6 +332,7 @@ static bool passOnSome(openValue *v, uint64_t buckets) {
         passOnWaiting(v, elements);
         return true;
     }
+    if (v->is_paths) return passOnPaths(v, elements);
     hashtable t = tableOf(v);
     buckets = sizeMax(elements / BUCKET_ELEMENTS, 1);
     return hashtableWalk(&t, v->ops->elements->type, &v->cut, buckets, visitElement, v);
@@ -342,6 +388,10 @@ static bool touch(openValue *v, uint64_t hash, slice name, const valueElement *e
         if (value_len) memcpy(t->bytes + name.len, e->value.ptr, value_len);
         t->time_ms = e->time_ms;
         t->score = e->score;
+        if (e->fields) {
+            t->fields = pathFieldsCopy(e->fields, SLICE(""));
+            size += pathFieldsBlockBytes(t->fields);
+        }
         *v->last = t;
         v->last = &t->next;
     }
@@ -374,6 +424,26 @@ void savingElementAdded(const void *value, const void *element) {
     valueElement e;
     openValue *v = findUnwritten(value, element, &hash, &e);
     if (v && touch(v, hash, e.name, NULL)) values.added++;
+}
+
+/* The open value of a path that it has not written yet; NULL if there is none such. */
+static openValue *findUnwrittenPath(const void *value, slice path) {
+    openValue *v = findOpen(value);
+    if (!v || v->is_walked) return NULL;
+    hotCheck(v->is_paths);
+    bool passed = v->has_cut && sliceCompare(path, strSlice(&v->path_cut)) <= 0;
+    return passed ? NULL : v;
+}
+
+void savingPathBefore(const void *value, slice path, const struct pathFields *fields) {
+    openValue *v = findUnwrittenPath(value, path);
+    valueElement e = {.name = path, .fields = fields};
+    if (v && touch(v, hashBytes(path.ptr, path.len), path, &e) && v->has_begun) passOn(v, &e);
+}
+
+void savingPathAdded(const void *value, slice path) {
+    openValue *v = findUnwrittenPath(value, path);
+    if (v && touch(v, hashBytes(path.ptr, path.len), path, NULL)) values.added++;
 }
 
 void savingValueMoved(const void *from, void *to) {

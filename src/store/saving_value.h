@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Large values of a snapshot without a fork, in parts: values whose elements are in a table
- * (typeOps.elements), lists and streams.
+ * (typeOps.elements), path hashes, lists and streams.
  *
  * A value is opened before its first change or removal, or when the walk over the keyspace meets
  * it, in O(1). From then on the key counts as passed on, and the elements follow in slices: by a
@@ -18,7 +18,7 @@
 
 /* The following values are for this saver. None may be open. */
 void savingValuesBegin(const storeSaver *to);
-/* Opens the value of `o`, a table of elements, a quicklist or a stream, as it is now. O(1);
+/* Opens the value of `o`, a table of elements, paths, a quicklist or a stream, as it is now. O(1);
  * O(nodes) for a list, O(pending entries) for a stream. */
 void savingValueOpen(int db_id, const robj *o);
 /* Passes on the elements of at most `buckets` buckets; returns false if no value is open. */
@@ -40,6 +40,9 @@ uint64_t savingValuesAdded(void);
 void savingElementBefore(const void *value, const void *element);
 /* After an element was inserted. */
 void savingElementAdded(const void *value, const void *element);
+/* The same for a path of a path hash: before its fields are changed or removed; when it is new. */
+void savingPathBefore(const void *value, slice path, const struct pathFields *fields);
+void savingPathAdded(const void *value, slice path);
 /* The value has another address; NULL: it has no elements any more. */
 void savingValueMoved(const void *from, void *to);
 bool savingValueIsOpen(const void *value);
@@ -48,6 +51,14 @@ bool savingValueKeep(const void *value);
 
 ALWAYS_INLINE void beforeElement(const void *value, const void *element) {
     if (unlikely(storeNow.saving_values)) savingElementBefore(value, element);
+}
+
+ALWAYS_INLINE void beforePath(const void *value, slice path, const struct pathFields *fields) {
+    if (unlikely(storeNow.saving_values)) savingPathBefore(value, path, fields);
+}
+
+ALWAYS_INLINE void pathAdded(const void *value, slice path) {
+    if (unlikely(storeNow.saving_values)) savingPathAdded(value, path);
 }
 
 ALWAYS_INLINE void elementAdded(const void *value, const void *element) {

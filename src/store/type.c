@@ -9,9 +9,10 @@
 #include "store/type_module.h"
 
 static const typeOps *const types[TYPE_COUNT] = {
-    [TYPE_STRING] = &stringOps, [TYPE_LIST] = &listOps, [TYPE_SET] = &setOps,
-    [TYPE_HASH] = &hashOps,     [TYPE_ZSET] = &zsetOps, [TYPE_STREAM] = &streamOps,
-    [TYPE_MODULE] = &moduleOps};
+    [TYPE_STRING] = &stringOps, [TYPE_LIST] = &listOps,        [TYPE_SET] = &setOps,
+    [TYPE_HASH] = &hashOps,     [TYPE_ZSET] = &zsetOps,        [TYPE_STREAM] = &streamOps,
+    [TYPE_MODULE] = &moduleOps, [TYPE_PATHHASH] = &pathHashOps};
+_Static_assert(TYPE_COUNT <= 8, "three bits in the header of an object");
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];
@@ -22,27 +23,28 @@ const typeOps *typeOf(const robj *o) {
 void objectDigestAt(const robj *o, int db_id, storeLook look, digest *out) {
     /* The numbers that all servers of this family use for types. */
     static const uint8_t numbers[] = {
-        [TYPE_STRING] = 0, [TYPE_LIST] = 1,   [TYPE_SET] = 2,   [TYPE_ZSET] = 3,
-        [TYPE_HASH] = 4,   [TYPE_STREAM] = 6, [TYPE_MODULE] = 5};
+        [TYPE_STRING] = 0, [TYPE_LIST] = 1,   [TYPE_SET] = 2,    [TYPE_ZSET] = 3,
+        [TYPE_HASH] = 4,   [TYPE_STREAM] = 6, [TYPE_MODULE] = 5, [TYPE_PATHHASH] = 7};
     digestMixNumber(out, numbers[objectType(o)]);
     typeOf(o)->digest(o, db_id, look, out);
     if (objectHasExpire(o)) digestAdd(out, SLICE("!!expire!!"));
 }
 
-static const char *const names[] = {
-    [TYPE_STRING] = "string", [TYPE_LIST] = "list", [TYPE_SET] = "set",
-    [TYPE_ZSET] = "zset",     [TYPE_HASH] = "hash", [TYPE_STREAM] = "stream",
+/* NULL: each value has a name of its own. */
+static const char *const names[TYPE_COUNT] = {
+    [TYPE_STRING] = "string",     [TYPE_LIST] = "list", [TYPE_SET] = "set",
+    [TYPE_ZSET] = "zset",         [TYPE_HASH] = "hash", [TYPE_STREAM] = "stream",
+    [TYPE_PATHHASH] = "pathhash",
 };
 
 const char *objectTypeName(const robj *o) {
     if (objectType(o) == TYPE_MODULE) return moduleValueOf(o)->type->name;
-    check(objectType(o) < COUNT_OF(names));
     return names[objectType(o)];
 }
 
 bool typeFind(slice name, typeFilter *out) {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!sliceIs(name, names[i])) continue;
+        if (!names[i] || !sliceIs(name, names[i])) continue;
         *out = (typeFilter){.type = (valueType)i};
         return true;
     }

@@ -43,12 +43,13 @@ typedef struct compaction {
     uint64_t moved, kept; /* numbers of blocks */
 } compaction;
 
-/* An element of a value that is a table. */
+/* An element of a value that is a table, or a path. */
 typedef struct valueElement {
     slice name;      /* the field, the member; may be in `digits` */
     slice value;     /* of a field */
     int64_t time_ms; /* of a field; -1: none. Not set by `read` if there is `times_of` */
     double score;
+    const struct pathFields *fields; /* of a path, in place of what follows the name */
     char digits[NUMBER_TEXT_MAX];
 } valueElement;
 
@@ -99,7 +100,8 @@ typedef struct typeOps {
     void (*table_stats)(const void *value, hashtableStats *out);
 } typeOps;
 
-extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps, moduleOps;
+extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps, moduleOps,
+    pathHashOps;
 
 /* Mixes type, value and whether there is an expiry time into the digest, without the key. `db_id`
  * -1: unknown. */

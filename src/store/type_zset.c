@@ -584,7 +584,11 @@ const memberOps zsetMemberOps = {.times_of = timesOf,
 
 /* ------------------------------------------------------------------ type operations */
 
-static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "skiplist"; }
+static const char *large_name = "skiplist";
+
+void zsetNameLarge(const char *name) { large_name = name; }
+
+static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : large_name; }
 
 static void digestPair(void *arg, const zsetPair *pair) {
     digest own = {{0}};

@@ -41,6 +41,9 @@ uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, dou
 /* Prepares the object for `count` more members of at most `longest` bytes. */
 robj *zsetPrepare(robj *o, size_t count, size_t longest, const packLimits *limits) MUST_USE;
 
+/* The encoding of large sorted sets, as OBJECT ENCODING shows it: a constant text. */
+void zsetNameLarge(const char *name);
+
 /* Conditions of zsetAdd(). */
 enum zsetAddFlag {
     ZSET_NX = 1 << 0,   /* do not change existing members */

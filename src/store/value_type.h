@@ -15,6 +15,7 @@ typedef enum valueType {
     TYPE_HASH,
     TYPE_STREAM,
     TYPE_MODULE,
+    TYPE_PATHHASH, /* the last number that the three bits of an object have room for */
     TYPE_COUNT,
 } valueType;
 

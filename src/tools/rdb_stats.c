@@ -11,15 +11,16 @@
 #include "base/number.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
+#include "store/type_pathhash.h"
 #include "store/type_set.h"
 #include "store/type_stream.h"
 #include "store/type_zset.h"
 #include "tools/size_histogram.h"
 
 /* Columns, in the order they are printed. */
-enum { STRINGS, LISTS, SETS, ZSETS, HASHES, MODULES, STREAMS, COLUMNS };
-static const char *const column_names[COLUMNS] = {"string", "list",   "set",   "zset",
-                                                  "hash",   "module", "stream"};
+enum { STRINGS, LISTS, SETS, ZSETS, HASHES, MODULES, STREAMS, PATHHASHES, COLUMNS };
+static const char *const column_names[COLUMNS] = {"string", "list",   "set",    "zset",
+                                                  "hash",   "module", "stream", "pathhash"};
 
 /* The keys of one type in one database. */
 typedef struct typeStats {
@@ -139,6 +140,25 @@ static uint64_t addStream(typeStats *t, const robj *o) {
     return count;
 }
 
+static uint64_t addPathHash(typeStats *t, const robj *o) {
+    pathHashCursor c;
+    slice path;
+    const pathFields *fields;
+    pathFieldsIterator it;
+    hashPair pair;
+    uint64_t count = 0;
+    pathHashCursorInit(&c, pathHashOf(o));
+    for (; pathHashNext(&c, &path, &fields); count++) {
+        size_t bytes = path.len;
+        pathFieldsIteratorInit(&it, fields);
+        while (pathFieldsNext(&it, &pair)) bytes += pair.field.len + pair.value.len;
+        pathFieldsIteratorClear(&it);
+        addElement(t, bytes);
+    }
+    pathHashCursorClear(&c);
+    return count;
+}
+
 static uint64_t addElements(typeStats *t, const robj *o) {
     switch (objectType(o)) {
     case TYPE_STRING: return addString(t, o);
@@ -147,6 +167,7 @@ static uint64_t addElements(typeStats *t, const robj *o) {
     case TYPE_ZSET: return addZset(t, o);
     case TYPE_HASH: return addHash(t, o);
     case TYPE_STREAM: return addStream(t, o);
+    case TYPE_PATHHASH: return addPathHash(t, o);
     default: panic("no statistics for values of type %d", (int)objectType(o));
     }
 }
@@ -159,6 +180,7 @@ static int columnOf(const robj *o) {
     case TYPE_ZSET: return ZSETS;
     case TYPE_HASH: return HASHES;
     case TYPE_STREAM: return STREAMS;
+    case TYPE_PATHHASH: return PATHHASHES;
     default: panic("no column for values of type %d", (int)objectType(o));
     }
 }

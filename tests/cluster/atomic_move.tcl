@@ -18,6 +18,8 @@ start_cluster {2 2 {tags {cluster}}} {
         r xadd "{06S}x" 5-1 a b c d
         r xgroup create "{06S}x" g 0
         r xreadgroup group g c count 1 streams "{06S}x" >
+        r phmset "{06S}paths" "" fields 1 f v /a fields 2 f 1 g 2
+        for {set i 0} {$i < 3000} {incr i} {r phset "{06S}many" /path/$i fields 1 f [string repeat v 30]}
         set keys [lsort [r keys "{06S}*"]]
         set digest [lmap k $keys {r debug digest-value $k}]
         set name [move 0 1 0 0]

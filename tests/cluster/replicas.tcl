@@ -7,17 +7,16 @@ start_cluster {3 3 {tags {cluster} overrides {repl-diskless-sync-delay 0}}} {
             assert_equal {6 16384 3} [lmap name {known_nodes slots_assigned size} {cluster_field -$i cluster_$name}]
         }
         wait_for_condition 200 50 {[lmap range [r cluster slots] {llength $range}] eq {4 4 4}}
-        foreach shard [r cluster shards] {
-            assert_equal {master replica} [lmap node [dict get $shard nodes] {dict get $node role}]
-            assert_equal {online online} [lmap node [dict get $shard nodes] {dict get $node health}]
-            assert_equal 2 [llength [dict get $shard slots]]
-        }
-        assert_equal [list [cluster_line [cluster_id 3]]] [r cluster replicas [cluster_id 0]]
+        # A replica is online once it has told its offset.
+        wait_for_condition 200 50 {[lmap shard [r cluster shards] {
+            list {*}[lmap node [dict get $shard nodes] {list [dict get $node role] [dict get $node health]}] [llength [dict get $shard slots]]
+        }] eq [lrepeat 3 {{master online} {replica online} 2}]}
+        # A PONG may arrive between the two reports.
+        wait_for_condition 200 50 {[list [cluster_line [cluster_id 3]]] eq [r cluster replicas [cluster_id 0]]}
     }
 
     test {CLUSTER LINKS has two links with every other node} {
-        wait_for_condition 200 50 {[llength [r cluster links]] == 10}
-        set links [r cluster links]
+        wait_for_condition 200 50 {[llength [set links [r cluster links]]] == 10}
         for {set i 1} {$i < 6} {incr i} {
             set id [cluster_id $i]
             set directions {}

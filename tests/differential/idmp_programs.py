@@ -11,63 +11,14 @@ import argparse
 import os
 import random
 import re
-import socket
-import subprocess
 import sys
-import tempfile
-import time
+
+from servers import Server
 
 here = os.path.dirname(os.path.abspath(__file__))
 ID = re.compile(rb'^\d{10,}-\d+$')
 FIELDS = ['idmp-duration', 'idmp-maxsize', 'pids-tracked', 'iids-tracked', 'iids-added', 'iids-duplicates']
 DEFAULTS = [100, 100, 0, 0, 0, 0]
-
-
-class Client:
-    def __init__(self, port):
-        self.sock = socket.create_connection(('127.0.0.1', port), timeout=20)
-        self.file = self.sock.makefile('rb')
-
-    def __call__(self, *args):
-        args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
-        self.sock.sendall(b'*%d\r\n' % len(args) + b''.join(b'$%d\r\n%s\r\n' % (len(a), a) for a in args))
-        return self.read()
-
-    def read(self):
-        line = self.file.readline()[:-2]
-        kind, rest = line[:1], line[1:]
-        if kind == b'-':
-            return 'error ' + rest.decode()
-        if kind == b'+':
-            return rest
-        if kind == b':':
-            return int(rest)
-        if int(rest) < 0:
-            return None
-        if kind == b'$':
-            return self.file.read(int(rest) + 2)[:-2]
-        return [self.read() for _ in range(int(rest))]
-
-
-class Server:
-    def __init__(self, program):
-        with socket.socket() as s:
-            s.bind(('127.0.0.1', 0))
-            self.port = s.getsockname()[1]
-        self.dir = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen([program, '--port', str(self.port), '--save', '', '--dir', self.dir.name],
-                                        stdout=subprocess.DEVNULL)
-        for _ in range(200):
-            try:
-                self.client = Client(self.port)
-                break
-            except OSError:
-                time.sleep(0.05)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        self.dir.cleanup()
 
 
 def program(r):

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules of users and ACL files. The first byte chooses: rules, one per line, are applied to a user;
- * a rule with an error changes nothing, and the list form of the result gives the same rules again.
- * Or the bytes are an ACL file, which is parsed without being applied. */
+ * Rules of users, who may hold the roles a and b, and ACL files. The first byte chooses: rules, one
+ * per line, are applied to a user; a rule with an error changes nothing, and the list form of the
+ * result gives the same rules again. Or the bytes are an ACL file, which is parsed without being
+ * applied. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "acl/check.h"
 #include "acl/file.h"
+#include "acl/roles.h"
 #include "acl/rules.h"
 #include "base/base.h"
 
@@ -103,10 +105,26 @@ static void fuzzRules(slice text) {
     aclDraftClear(&again);
 }
 
+static void makeRole(const char *name, const char *rule) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    d.is_role = true;
+    const char *error = aclDraftApply(&d, sliceOf(rule), false);
+    check(!error);
+    rolesSetTake(sliceOf(name), aclRulesNew(&d));
+    aclDraftClear(&d);
+}
+
+static void install(void) {
+    commandInstall(specs, COUNT_OF(specs), false);
+    makeRole("a", "(+get ~some:*)");
+    makeRole("b", "cpu=5");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static bool installed;
-    if (!installed) commandInstall(specs, COUNT_OF(specs), false);
+    if (!installed) install();
     installed = true;
     if (size == 0) return 0;
     slice text = sliceMake(data + 1, size - 1);

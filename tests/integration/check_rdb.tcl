@@ -104,9 +104,9 @@ start_server {tags {rdb tools}} {
         r select 0
         r save
         set output [lindex [check_rdb $path --stats --format csv] 1]
-        assert_match "*\ndb.0.type.name,string,list,set,zset,hash,module,stream\ndb.0.keys.total,2,0,0,1,1,0,0\n*" $output
-        assert_match "*\ndb.0.elements.total,2,0,0,2,2,0,0\n*\ndb.3.elements.size,0,900,0,0,0,0,0\n*" $output
-        assert_match "*\ndb.3.elements.num.p99,0.00,300.00,0.00,0.00,0.00,0.00,0.00\n*" $output
+        assert_match "*\ndb.0.type.name,string,list,set,zset,hash,module,stream,pathhash\ndb.0.keys.total,2,0,0,1,1,0,0,0\n*" $output
+        assert_match "*\ndb.0.elements.total,2,0,0,2,2,0,0,0\n*\ndb.3.elements.size,0,900,0,0,0,0,0,0\n*" $output
+        assert_match "*\ndb.3.elements.num.p99,0.00,300.00,0.00,0.00,0.00,0.00,0.00,0.00\n*" $output
         assert_match "*\\\[info\\\] db.0.type.hash.elements.size.avg:2.00\n*" [lindex [check_rdb $path --stats --format info] 1]
         assert_match "*db.0.keys.total               \t2    \t0    \t*" [lindex [check_rdb $path --stats] 1]
         check_rdb $path --stats --output $dir/stats

@@ -115,7 +115,8 @@ foreach codec $built {
     start_server {tags {repl compressed-files tls:skip external:skip} overrides {save {}}} {
         foreach mode {disabled swapdb} {
             test "A full synchronisation compressed by $codec ($mode)" {
-                r config set repl-diskless-load $mode
+                # A file is kept as rdbcompression says, here as it came.
+                r config set repl-diskless-load $mode rdbcompression $codec
                 primary_detach
                 set c [primary_asked]
                 primary_full_sync $c $::id 50 $bytes

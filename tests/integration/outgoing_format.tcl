@@ -96,6 +96,12 @@ start_server {tags {repl external:skip tls:skip} overrides {save {} repl-diskles
         replica_expect $s HSET kept f 5 g 6
         replica_expect $s HPEXPIREAT kept 4102444800000 FIELDS 1 f
         replica_expect $s EXEC
+        # A Redis that lags would take a field whose time has passed there for expired.
+        r hpersist kept fields 1 f
+        replica_expect $s MULTI
+        replica_expect $s HPEXPIREAT kept 70368744177663 FIELDS 1 f
+        replica_expect $s hpersist kept fields 1 f
+        replica_expect $s EXEC
         r msetex 2 a 1 b 2 nx pxat 4102444800000
         replica_expect $s MULTI
         replica_expect $s SET a 1 pxat 4102444800000

@@ -290,6 +290,19 @@ start_server {tags {repl redis-files tls:skip external:skip} overrides {save {}}
         assert_equal $first [r xadd u IDMP p i1 * a b]
     }
 
+    test {XTRIM and XADD with ACKED of a primary do not raise the highest deleted id, as in Redis} {
+        set c [primary_attach $::id 50 {}]
+        primary_send $c del s
+        foreach id {1-0 2-0 3-0 4-0} {primary_send $c xadd s $id a b}
+        foreach words {{xgroup create s g 0} {xgroup setid s g 3-0} {xclaim s g u 0 1-0 TIME 1 RETRYCOUNT 1 FORCE JUSTID LASTID 3-0}
+            {xtrim s MAXLEN 3 ACKED} {xadd s ACKED MAXLEN = 3 5-0 a b} {set end 3}} {
+            primary_send $c {*}$words
+        }
+        wait_for_condition 400 25 {[r get end] eq 3}
+        assert_equal {1-0 4-0 5-0} [lmap entry [r xrange s - +] {lindex $entry 0}]
+        assert_equal {0-0 5} [list [dict get [r xinfo stream s] max-deleted-entry-id] [dict get [r xinfo stream s] entries-added]]
+    }
+
     test {With foreign-values skip commands of types that are not here are skipped, also in transactions} {
         set c [primary_attach $::id 50 {}]
         foreach words {{vadd v values 2 1 2 e} {set a 1} multi {json.set j $ 1} {set b 2} exec {ts.add t 1 1}} {

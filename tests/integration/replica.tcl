@@ -19,7 +19,7 @@ start_server {tags {repl tls:skip}} {
         r replicaof 127.0.0.1 $::primary_port
         set c [primary_accept]
         assert_equal PSYNC [lindex [primary_handshake $c] 0]
-        assert_equal [list PING [list REPLCONF listening-port [srv port]] {REPLCONF capa eof capa psync2 capa turn-acks capa member-ttls capa birth} \
+        assert_equal [list PING [list REPLCONF listening-port [srv port]] {REPLCONF capa eof capa psync2 capa turn-acks capa member-ttls capa birth capa path-hashes} \
             {REPLCONF version 9.1.2}] [lrange $::primary_seen 0 end-1]
         assert_equal handshake [lindex [r role] 3]
         primary_full_sync $c $::id1 100 [rdb_of {k v x y}]
@@ -184,7 +184,7 @@ start_server {tags {repl tls:skip}} {
         assert {[string match "*capa dual-channel*" $::primary_seen]}
         raw_send $c "+DUALCHANNELSYNC\r\n"
         set d [primary_accept]
-        assert_equal [list REPLCONF capa eof capa member-ttls rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] \
+        assert_equal [list REPLCONF capa eof capa member-ttls capa path-hashes rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] \
             [primary_request $d]
         raw_send $d "+OK\r\n"
         assert_equal SYNC [primary_request $d]

@@ -42,11 +42,16 @@ foreach tls {no yes} {
                 direct {repl-diskless-sync yes repl-diskless-load flush-before-load}
                 beside {repl-diskless-sync yes repl-diskless-load swapdb}
                 {dual channel} {repl-diskless-sync yes repl-diskless-load disabled dual-channel-replication-enabled yes}
+                {beside, compressed} {repl-diskless-sync yes repl-diskless-load swapdb repl-compression zstd}
+                {dual channel, compressed} {repl-diskless-sync yes repl-diskless-load disabled
+                    dual-channel-replication-enabled yes repl-compression lz4}
             } {
+                if {![regexp {repl-compression (\S+)} $settings -> codec]} {set codec no}
+                if {$codec ne "no" && $codec ni [split [info_field compression_codecs] ,]} continue
                 test "A full synchronisation under load, and partial ones after losses ($form, TLS $tls)" {
                     r replicaof no one
                     foreach level {-0 -1} {
-                        r $level config set dual-channel-replication-enabled no
+                        r $level config set dual-channel-replication-enabled no repl-compression no
                         r $level config set {*}$settings
                         r $level flushall
                     }

@@ -24,6 +24,9 @@ proc write_until {field value} {
             $writer zpexpire timed_zset 1 members 1 [expr {$n % 200}]
             $writer zpersist timed_zset members 1 m[expr {$n % 299}]
             $writer rpush quicklist $n
+            $writer phset paths /a/[expr {$n % 400}] fields 1 f $n
+            $writer phdel paths /a/[expr {$n % 300}]/b
+            $writer phset paths wide fields 1 f$n $round
             $writer append text x
             $writer setrange long $n yyy
             $writer set born:$round:$i [string repeat v $n]
@@ -36,7 +39,7 @@ proc write_until {field value} {
             $writer rename text2 text
             $writer exec
         }
-        if {$round == 11} {$writer del stream timed zset; $writer flushdb async; $writer set late 1}
+        if {$round == 11} {$writer phdelprefix paths /a/1; $writer del stream timed zset; $writer flushdb async; $writer set late 1}
     }
     fail "$field has not become $value"
 }

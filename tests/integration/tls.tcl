@@ -234,6 +234,55 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         r config set tls-auto-reload-interval 0 tls-cert-file $certs/server.crt tls-key-file $certs/server.key
     }
 
+    # The type of the key with which the server signs, for a client that verifies only these signatures.
+    proc signed_with {signatures} {
+        upvar 1 certs certs
+        catch {exec timeout 20 openssl s_client -connect 127.0.0.1:$::tls_port -CAfile $certs/ca.crt -cert $certs/client.crt \
+            -key $certs/client.key -sigalgs $signatures << "" 2>@1} said
+        if {![regexp {Peer signature type: (\S+)} $said -> type]} {return ""}
+        return $type
+    }
+
+    test {tls-alt-cert-file: clients get the certificate whose signatures they verify} {
+        assert_equal "" [signed_with ECDSA+SHA256]
+        assert_equal {none 0} [list [serial server_alt] [info_field tls_server_alt_cert_expires_in_seconds]]
+        set first [serial server]
+        r config set tls-alt-cert-file $certs/curve.crt tls-alt-key-file $certs/curve.key
+        assert_equal ECDSA [signed_with ECDSA+SHA256]
+        assert_equal RSA-PSS [signed_with RSA-PSS+SHA256]
+        assert_equal $first [serial server]
+        assert {[serial server_alt] ni [list none $first]}
+        assert {[info_field tls_server_alt_cert_expires_in_seconds] > 3600}
+        assert {[is_served client]}
+        r config set tls-alt-cert-file "" tls-alt-key-file ""
+        assert_equal "" [signed_with ECDSA+SHA256]
+        assert_equal none [serial server_alt]
+    }
+
+    test {tls-alt-cert-file: a pair that is not complete, not a pair or of the same type is refused} {
+        foreach {cert key words} [list curve "" "tls-alt-cert-file needs tls-alt-key-file" "" curve "tls-alt-key-file needs tls-alt-cert-file" \
+            second second "has a key of the same type (RSA) as tls-cert-file" curve server "the key does not belong to the certificate $certs/curve.crt" \
+            curve second "the key does not belong to the certificate" none curve "Failed to load certificate"] {
+            set files {}
+            foreach {name type} [list $cert crt $key key] {lappend files [expr {$name eq "" ? "" : "$certs/$name.$type"}]}
+            assert_error "*Unable to update TLS configuration. Check server logs." {
+                r config set tls-alt-cert-file [lindex $files 0] tls-alt-key-file [lindex $files 1]
+            }
+            log_has $words
+            assert_equal {none RSA-PSS} [list [serial server_alt] [signed_with RSA-PSS+SHA256]]
+        }
+    }
+
+    test {tls-auto-reload-interval watches the second pair, too} {
+        copy_pair $certs curve alive
+        r config set tls-alt-cert-file $certs/alive.crt tls-alt-key-file $certs/alive.key tls-auto-reload-interval 1
+        set before [serial server_alt]
+        exec openssl x509 -req -in $certs/curve.csr -CA $certs/ca.crt -CAkey $certs/ca.key -set_serial 4242 -days 365 -out $certs/alive.crt 2>@1
+        wait_for_condition 200 50 {[serial server_alt] ne $before} else {fail "not reloaded"}
+        assert_equal ECDSA [signed_with ECDSA+SHA256]
+        r config set tls-auto-reload-interval 0 tls-alt-cert-file "" tls-alt-key-file ""
+    }
+
     test {a reload leaves no copy of a passphrase in memory} {
         set before [string length [server_log]]
         # It is found as it was sent, too: in another text it is turned round.
@@ -280,7 +329,7 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         flush $channel
         set page [read $channel]
         close $channel
-        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *" $page
+        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *redis_tls_server_alt_cert_expires_in_seconds *" $page
         assert {[catch {resp::open [srv host] $port [client_options $certs stranger]} c] || [catch {puts $c "GET / HTTP/1.1\n"; flush $c; read $c} text] || $text eq ""}
         r config set metrics-port 0 metrics-tls no
     }

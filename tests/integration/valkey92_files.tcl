@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Files, payloads and full synchronisations of Valkey 9.2: version 81, path hashes, which do not exist here, and commands in
-# a dataset. And listpacks of servers that write the lengths of certain entries with one byte more.
+# Files, payloads and full synchronisations of Valkey 9.2: version 81, path hashes, and commands in a dataset. And listpacks of servers that write the lengths of certain entries with one byte more.
 
 source $::tests_dir/support/primary.tcl
 
@@ -48,7 +47,7 @@ proc listpack_of {len back} {
 proc string_of {bytes} {return "\x80[binary format I [string length $bytes]]$bytes"}
 
 set string "\x00[text plain][text x]"
-set map [path_hash map {"" {f v} /a/b {f 1 g 2}}]
+set map [path_hash map {"" {f v} /a/b {f x g y}}]
 set empty [path_hash empty {}]
 set update "\xf2*3\r\n\$3\r\nset\r\n\$1\r\na\r\n\$1\r\nb\r\n"
 
@@ -62,25 +61,25 @@ start_server {tags {valkey92-files external:skip} overrides {save {} hide-user-d
         assert_match "*Loading RDB produced by Valkey version 9.2.0*" [server_log]
     }
 
-    test {Path hashes of a file are named, and the server does not start} {
+    test {Path hashes of a file are loaded, damaged ones are refused} {
         stop_server
-        set said [refuses [file_of 81 $string $map $empty]]
-        assert_match "*2 keys of type pathhash (* bytes), which this server does not have: \"map\", \"empty\"*" $said
-        assert_match "*'foreign-values skip' loads all other keys*Fatal error loading the DB*" $said
         assert_match "*Unknown RDB encoding type 23*" [refuses [file_of 80 $map]]
         assert_match "*A path of a path hash without fields*" [refuses [file_of 81 [path_hash map {/a {}}]]]
+        assert_match "*Duplicate paths in a path hash*" [refuses [file_of 81 [path_hash map {/a {f v} /a {g v}}]]]
+        assert_match "*Duplicate fields in a path of a path hash*" [refuses [file_of 81 [path_hash map {/a {f v f w}}]]]
         assert_match "*Short read or OOM loading DB*" [refuses [string range [file_of 81 $map] 0 end-15]]
-    }
-
-    test {With foreign-values skip the rest of the file is loaded} {
-        write_bytes [srv dir]/dump.rdb [file_of 81 $string]
-        restart_server
         write_bytes [srv dir]/dump.rdb [file_of 81 $map $string $empty]
-        assert_error "ERR Error trying to load the RDB dump*" {r debug reload nosave}
-        r config set foreign-values skip
-        r debug reload nosave
-        assert_equal {plain pathhash=2} [list [r keys *] [info_field foreign_keys_skipped_types]]
-        r config set foreign-values refuse
+        restart_server
+        assert_equal {empty map plain} [lsort [r keys *]]
+        assert_equal {v {x y} 2 0} [list [r phget map "" f] [r phget map /a/b f g] [r phcard map] [r phcard empty]]
+        # Written as it was read; without path hashes files have the version that Valkey 9.1 reads.
+        r save
+        set bytes [read_bytes [srv dir]/dump.rdb]
+        assert_match "VALKEY081*" $bytes
+        foreach record [list $map $empty] {assert {[string first $record $bytes] > 0}}
+        r del map empty
+        r save
+        assert_match "VALKEY080*" [read_bytes [srv dir]/dump.rdb]
     }
 
     test {A command in a file is refused; in older files there is no such opcode} {
@@ -104,13 +103,16 @@ start_server {tags {valkey92-files external:skip} overrides {save {} hide-user-d
         }
     }
 
-    test {RESTORE takes payloads of version 81, except path hashes} {
+    test {RESTORE takes payloads of version 81} {
         r debug set-skip-checksum-validation 1
         r restore s 0 [payload "\x00[text hello]" 81] replace
         assert_equal hello [r get s]
         set value [string replace $map 1 4]
-        assert_error "ERR Unsupported foreign data type: 23" {r restore p 0 [payload $value 81]}
         assert_error "ERR Bad data format" {r restore p 0 [payload $value 80]}
+        r restore p 0 [payload $value 81]
+        assert_equal {x y} [r phget p /a/b f g]
+        assert_equal $value [string range [r dump p] 0 end-10]
+        r del p
         assert_error "ERR DUMP payload version or checksum are wrong" {r restore p 0 [payload "\x00[text a]" 82]}
         assert_equal 0 [r exists p]
     }
@@ -158,18 +160,14 @@ start_server {tags {repl valkey92-files tls:skip external:skip} overrides {save 
             primary_detach
             r set old data
             set c [primary_asked]
-            primary_full_sync $c $::id 50 [file_of 81 $string $map]
-            wait_for_condition 400 25 {[info_field master_sync_last_error] eq "foreign values: pathhash=1"}
-            assert_equal data [r get old]
-            primary_detach
-            set c [primary_asked]
             primary_full_sync $c $::id 50 [file_of 81 $string $update]
             wait_for_condition 400 25 {[string match "*Can't handle opcode 242*" [server_log]]}
             primary_detach
             set c [primary_asked]
-            primary_full_sync $c $::id 50 [file_of 81 $string]
+            primary_full_sync $c $::id 50 [file_of 81 $string $map]
             primary_wait_ack $c 50
             assert_equal {{} x} [r mget old plain]
+            assert_equal {v} [r phget map "" f]
         }
     }
 }

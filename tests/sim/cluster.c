@@ -508,6 +508,8 @@ static void report(void) {
     print("stopped nodes found", c->failures_found);
     print("new addresses", c->new_addresses);
     print("addresses tried", c->probes);
+    print("slow saves", c->slow_saves);
+    print("saves lost", c->lost_saves);
     printf("\n");
 }
 

@@ -209,6 +209,7 @@ int dataAppend(simNode *n) {
 void dataWrite(simNode *n) {
     if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok) return;
     if (simNodeClock(n) < n->paused_until_ms || n->data.version == VERSION_NONE) return;
+    if (mapSavesUnsaved(&n->saves)) return;
     (void)dataAppend(n); /* the version is that of the node */
     addKey(n);
     node_counts.writes++;

@@ -17,6 +17,7 @@ int64_t sim_refused_timeout_ms;
 int sim_voting_percent;
 int sim_quorum;
 int64_t sim_read_lease_ms;
+bool sim_slow_saves;
 int sim_drift_ppm = 40;
 const simNodeParts *sim_node_parts;
 
@@ -65,21 +66,43 @@ static busConnect connectLink(void *arg, busLink *l) {
     return BUS_CONNECTING;
 }
 
-/* What elections and failures are checked by. */
-static void observe(const simNode *n, const busLink *l, unsigned type, slice bytes) {
+/* What elections and failures are checked by: the reasons when a node decides, and what others can
+ * rely on when it leaves the node. */
+static void observe(const simNode *n, const busLink *l, slice bytes, bool leaves) {
     message m;
     reason why;
+    unsigned type = messageTypeOf(bytes);
+    if (type <= MESSAGE_MEET) return;
     if (messageRead(bytes, &m, &why) != OK) simFail("an invalid message: %s", why.text);
+    const simNode *to = simNodeOf(l->node);
+    uint64_t epoch = m.header.current_epoch;
     switch (type) {
-    case MESSAGE_FAIL: rulesToldFailed(n, m.id); break;
-    case MESSAGE_AUTH_REQUEST: rulesAsked(n, &m.header); break;
-    case MESSAGE_AUTH_NACK: rulesRefused(n, simNodeOf(l->node), &m); break;
-    case MESSAGE_AUTH_ACK: rulesVoted(n, simNodeOf(l->node), m.header.current_epoch); break;
+    case MESSAGE_FAIL:
+        if (!leaves) rulesToldFailed(n, m.id);
+        break;
+    case MESSAGE_AUTH_REQUEST:
+        if (leaves) {
+            rulesAsked(n, &m.header);
+        } else if (!(m.header.own_flags & MESSAGE_ABOUT_VOTERS)) {
+            rulesAsks(n);
+        }
+        break;
+    case MESSAGE_AUTH_NACK:
+        if (leaves) rulesRefused(n, to, &m);
+        break;
+    case MESSAGE_AUTH_ACK:
+        if (leaves) {
+            rulesVoted(n, to, epoch);
+        } else if (to) {
+            rulesVotes(n, to, epoch);
+        }
+        break;
     default: break;
     }
 }
 
 static void sendBytes(void *arg, busLink *l, const str *bytes) {
+    simNode *n = arg;
     slice message = strSlice(bytes);
     unsigned type = messageTypeOf(message);
     node_counts.messages++;
@@ -89,12 +112,44 @@ static void sendBytes(void *arg, busLink *l, const str *bytes) {
     node_counts.fails += type == MESSAGE_FAIL;
     node_counts.refusals += type == MESSAGE_AUTH_NACK;
     node_counts.elections += type == MESSAGE_AUTH_REQUEST;
-    if (type > MESSAGE_MEET) observe(arg, l, type, message);
-    wireSend(l->carrier, sideOf(l), message);
+    observe(n, l, message, false);
+    if (n->held_count == n->held_cap) {
+        n->held_cap = n->held_cap ? 2 * n->held_cap : 16;
+        n->held = memRealloc(n->held, n->held_cap * sizeof(*n->held));
+    }
+    n->held[n->held_count++] = (simHeld){.link = l, .bytes = message.len};
+    strAppendSlice(&n->out, message);
+}
+
+/* Sends what may leave. The rest stays in its order. */
+static void sendHeld(simNode *n) {
+    size_t kept = 0, kept_bytes = 0, at = 0;
+    for (size_t i = 0; i < n->held_count; i++) {
+        simHeld h = n->held[i];
+        slice message = sliceMake(n->out.ptr + at, h.bytes);
+        at += h.bytes;
+        if (!h.link) continue; /* it has ended */
+        if (!h.number) h.number = n->saves.wanted;
+        if (mapSavesIsSafe(&n->saves, h.number)) {
+            observe(n, h.link, message, true);
+            wireSend(h.link->carrier, sideOf(h.link), message);
+            continue;
+        }
+        memmove(n->out.ptr + kept_bytes, message.ptr, message.len);
+        kept_bytes += h.bytes;
+        n->held[kept++] = h;
+    }
+    n->held_count = kept;
+    strCut(&n->out, kept_bytes);
+}
+
+static void forgetHeld(simNode *n, const busLink *l) {
+    for (size_t i = 0; i < n->held_count; i++)
+        if (n->held[i].link == l) n->held[i].link = NULL;
 }
 
 static void closeLink(void *arg, busLink *l) {
-    (void)arg;
+    forgetHeld(arg, l);
     wireClose(l->carrier, sideOf(l));
 }
 
@@ -103,6 +158,7 @@ static void endOf(simNode *n, wire *w, wireSide side) {
     busLink *l = w->state[side];
     bool refused = side == WIRE_CONNECTOR && !w->established;
     wireClose(w, side);
+    if (l) forgetHeld(n, l);
     if (l) busClosed(&n->bus, l, refused, simNodeClock(n));
 }
 
@@ -217,24 +273,66 @@ static const busProcs procs = {.connect = connectLink,
 
 /* ------------------------------------------------------------------ a step */
 
-/* The file is written before anything is sent, which in a simulated step means: in the same
- * step. */
-static void save(simNode *n) {
-    if (n->map.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC)) {
-        if (oneIn(20)) {
-            strClear(&n->old_disk);
-            strAppendSlice(&n->old_disk, strSlice(&n->disk));
-        }
-        strClear(&n->disk);
-        clusterMapPrint(&n->map, false, &n->disk);
+/* The new file has its name. */
+static void writeFile(simNode *n) {
+    if (oneIn(20)) {
+        strClear(&n->old_disk);
+        strAppendSlice(&n->old_disk, strSlice(&n->disk));
     }
+    strClear(&n->disk);
+    strAppendSlice(&n->disk, strSlice(&n->writing));
+    n->saved_epochs = n->writing_epochs;
+}
+
+/* How long a save takes. No random number is drawn, so that seeds without slow saves are the same
+ * with and without them. */
+static int64_t saveTakes(const simNode *n) {
+    enum { OFTEN_MS = 60, SELDOM_MS = 900, SELDOM = 40 };
+    if (!sim_slow_saves) return 0;
+    uint64_t x =
+        ((uint64_t)sim_now_ms * 80 + (uint64_t)n->host) * 0x9e3779b97f4a7c15 + n->saves.wanted;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9;
+    x ^= x >> 32;
+    if (x % 3 == 0) return 0;
+    node_counts.slow_saves++;
+    return 1 + (int64_t)((x >> 8) % (x % SELDOM == 1 ? SELDOM_MS : OFTEN_MS));
+}
+
+/* Begins and ends saves. What depends on them waits, and nothing else (bus/map_saves.h). */
+static void save(simNode *n) {
+    bool flush;
+    mapSaves *s = &n->saves;
+    mapSavesTake(s, &n->map);
     n->map.changed &= CLUSTER_MAP_STATE;
+    do {
+        if (s->runs && sim_now_ms >= n->save_ends_ms) {
+            writeFile(n);
+            mapSavesEnd(s, &n->map, true);
+        }
+        if (!mapSavesBegin(s, &n->map, sim_now_ms, &flush)) break;
+        strClear(&n->writing);
+        clusterMapPrint(&n->map, false, &n->writing);
+        n->writing_epochs = (simEpochs){n->map.current_epoch, n->map.myself->epoch,
+                                        n->map.vote_epoch, n->map.voters.stamp};
+        n->save_ends_ms = sim_now_ms + saveTakes(n);
+    } while (sim_now_ms >= n->save_ends_ms);
+}
+
+bool simNodeHasSaved(const simNode *n, int slot) {
+    const uint64_t *unsaved = mapSavesUnsaved(&n->saves);
+    return !unsaved || !(unsaved[slot / 64] >> slot % 64 & 1);
+}
+
+/* Saves, and sends what may leave. */
+static void flush(simNode *n) {
+    save(n);
+    sendHeld(n);
 }
 
 void simNodeFinish(simNode *n) {
     check(n->running);
     if (n->map.changed & CLUSTER_MAP_STATE) busStep(&n->bus, simNodeClock(n));
-    save(n);
+    flush(n);
     rulesCheck(n);
     voterRulesCheck(n);
 }
@@ -249,6 +347,7 @@ static void stepWires(void) {
             if (idle) continue;
             stepEnd(n, w, (wireSide)side);
             if (n->map.changed) simNodeFinish(n);
+            if (n->running) flush(n);
         }
     }
 }
@@ -260,6 +359,7 @@ void simNodesStep(void) {
         if (!simNodeActs(n)) continue;
         dataStep(n);
         if (sim_node_parts) sim_node_parts->step(n);
+        flush(n);
         if (busAwaitsOffset(&n->bus)) {
             busStep(&n->bus, simNodeClock(n));
             simNodeFinish(n);
@@ -302,6 +402,7 @@ static void startBus(simNode *n) {
     clusterMapSetPort(&n->map, &myself->bus_port, n->bus_port);
     n->next_tick_ms =
         sim_now_ms + (int64_t)randomUniform(BUS_TICK_MS / SIM_NODE_STEP_MS) * SIM_NODE_STEP_MS;
+    mapSavesInit(&n->saves, &n->map);
     n->bus.as_older = randomUniform(100) < (uint64_t)sim_full_percent;
     n->was_newer |= !n->bus.as_older;
     clusterMapSetReplicaPriority(&n->map, myself, n->bus.as_older ? 0 : n->host % 3);
@@ -317,7 +418,7 @@ static void startBus(simNode *n) {
 
 static void beginAnew(simNode *n) {
     clusterMapInit(&n->map, simNodeClock(n));
-    n->current_epoch = n->own_epoch = n->vote_epoch = 0;
+    n->epochs = n->saved_epochs = (simEpochs){.current = 0};
 }
 
 void simNodeInit(simNode *n, int host) {
@@ -340,7 +441,7 @@ void simNodeStart(simNode *n, simFile file) {
     if (file == SIM_OLD_FILE) {
         strClear(&n->disk);
         strAppendSlice(&n->disk, strSlice(&n->old_disk));
-        n->current_epoch = n->own_epoch = n->vote_epoch = 0;
+        n->epochs = n->saved_epochs = (simEpochs){.current = 0};
     }
     if (file == SIM_NO_FILE || !n->disk.len) {
         beginAnew(n);
@@ -352,9 +453,22 @@ void simNodeStart(simNode *n, simFile file) {
     simNodeFinish(n);
 }
 
+/* The process ends: what it has not sent is lost. The save that runs has got as far as its rename,
+ * or not. */
+static void endSave(simNode *n) {
+    n->held_count = 0;
+    strClear(&n->out);
+    if (n->saves.runs && (sim_now_ms + n->host) % 2) writeFile(n);
+    if (!mapSavesIsPending(&n->saves)) return;
+    n->epochs = n->saved_epochs;
+    voterRulesLost(n, n->saved_epochs.voters);
+    node_counts.lost_saves++;
+}
+
 void simNodeStop(simNode *n) {
     if (!n->running) return;
     if (sim_node_parts) sim_node_parts->stopping(n);
+    endSave(n);
     n->running = false;
     networkSetUp(n->host, false);
     for (wire *w = wireFirst(); w; w = w->next) {
@@ -387,4 +501,7 @@ void simNodeClear(simNode *n) {
     seedsClear(&n->seeds);
     strFree(&n->disk);
     strFree(&n->old_disk);
+    strFree(&n->writing);
+    strFree(&n->out);
+    memFree(n->held);
 }

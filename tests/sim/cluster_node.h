@@ -6,6 +6,7 @@
 #define TESTS_SIM_CLUSTER_NODE_H
 
 #include "bus/bus.h"
+#include "bus/map_saves.h"
 #include "network.h"
 
 enum {
@@ -36,6 +37,20 @@ typedef struct simData {
     uint64_t keys_id;          /* of this set: a replica with the same one has the same set */
 } simData;
 
+/* What never goes back in a map: epochs, and the set of voters. */
+typedef struct simEpochs {
+    uint64_t current, own, vote;
+    voterStamp voters;
+} simEpochs;
+
+/* Messages that a node has made: `bytes` of them, which begin in its `out`. They leave when the
+ * changes up to `number` are saved; 0: the step in which they were made has not ended. */
+typedef struct simHeld {
+    busLink *link;
+    size_t bytes;
+    uint64_t number;
+} simHeld;
+
 typedef struct simNode {
     int host;
     int bus_port; /* its address: all hosts have the same IP */
@@ -47,6 +62,14 @@ typedef struct simNode {
     simData data;
     clusterSeeds seeds;
     str disk, old_disk; /* the configuration file, and a copy of an earlier one */
+    /* The save that runs, if one does: what it writes, the epochs in it, and when it ends. */
+    mapSaves saves;
+    str writing;
+    simEpochs writing_epochs, saved_epochs;
+    int64_t save_ends_ms;
+    simHeld *held;
+    size_t held_count, held_cap;
+    str out;
     int64_t next_tick_ms;
     int64_t paused_until_ms; /* writes, with a lease reads, too; by its clock */
     int64_t started_ms;      /* the time of the simulation */
@@ -57,9 +80,8 @@ typedef struct simNode {
     bool by_takeover;           /* what promotes it */
     bool has_order;             /* an operator is giving it one */
     char followed[NODE_ID_LEN]; /* the primary that it follows, zeros: none */
-    /* The greatest that it had, over restarts. */
-    uint64_t current_epoch, own_epoch, vote_epoch;
-    bool failed_seen; /* it has marked a node as failing */
+    simEpochs epochs;           /* the greatest that it had, over restarts that have lost no save */
+    bool failed_seen;           /* it has marked a node as failing */
 } simNode;
 
 /* One more than a cluster has: cluster_cases.c. */
@@ -81,7 +103,9 @@ void simNodeMove(simNode *n);
 void simNodesSwap(void);
 /* True if it runs and is not paused: it can be given orders. */
 bool simNodeActs(const simNode *n);
-/* After an order: writes the file and checks the node. */
+/* True if the file says that the slot, which the node owns, is its own. */
+bool simNodeHasSaved(const simNode *n, int slot);
+/* After an order: saves the map, sends what may leave, and checks the node. */
 void simNodeFinish(simNode *n);
 int64_t simNodeClock(const simNode *n);
 /* What all nodes do in a step of the clock. */
@@ -110,7 +134,7 @@ typedef struct simNodeCounts {
     uint64_t messages, bytes, updates, fails, links, restarts, lost_files, old_files, takeovers,
         elections, wins, votes, refusals, moves, fixed_slots, separations, failures_found, orders,
         meets, forgets, resets, migrations, writes, syncs, clock_steps, new_addresses, probes,
-        short_messages, voter_sets;
+        short_messages, voter_sets, slow_saves, lost_saves;
 } simNodeCounts;
 extern simNodeCounts node_counts;
 

@@ -62,7 +62,7 @@ void operatorReset(simNode *n) {
     node_counts.resets++;
     dataInit(n);
     busReset(&n->bus, hard);
-    if (hard) n->current_epoch = n->own_epoch = n->vote_epoch = 0;
+    if (hard) n->epochs = n->saved_epochs = (simEpochs){.current = 0};
     simNodeFinish(n);
 }
 

@@ -338,6 +338,7 @@ static void requestOf(simNode *n) {
     if (!simNodeActs(n) || !clusterNodeVotes(n->map.myself) || !n->state.ok || !q->is_primary)
         return;
     if (is_paused && (is_write || sim_read_lease_ms)) return;
+    if (is_write && mapSavesUnsaved(&n->saves)) return;
     if (run.request_count == REQUESTS_MAX || n->data.version == VERSION_NONE) return;
     request r = {
         .host = n->host, .key = (int)randomUniform(KEYS), .is_write = is_write, .sent_ms = now_ms};

@@ -95,12 +95,13 @@ static void checkAge(const simNode *n) {
         simFail("node %d asks for votes with data of %lld ms ago", n->host, (long long)age_ms);
 }
 
+void rulesAsks(const simNode *candidate) { checkAge(candidate); }
+
 void rulesAsked(const simNode *candidate, const messageHeader *h) {
     request *r = &rules.requests[candidate->host];
     checkRange(h->current_epoch);
     if (r->epoch == h->current_epoch) return; /* the same for another receiver */
     bool about_voters = h->own_flags & MESSAGE_ABOUT_VOTERS;
-    if (!about_voters) checkAge(candidate);
     *r = (request){.epoch = h->current_epoch,
                    .claim_epoch = h->epoch,
                    .force = h->flags & MESSAGE_FORCE_ACK,
@@ -169,8 +170,11 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     logNotice("node %d votes for node %d in epoch %llu", voter->host,
               candidate ? candidate->host : -1, (unsigned long long)epoch);
     *vote = candidate ? (uint8_t)(candidate->host + 1) : UINT8_MAX;
-    if (candidate && candidate != voter) checkVote(voter, candidate, epoch);
     node_counts.votes++;
+}
+
+void rulesVotes(const simNode *voter, const simNode *candidate, uint64_t epoch) {
+    if (candidate != voter) checkVote(voter, candidate, epoch);
 }
 
 /* Only nodes that understand it are told, and a candidate that has the vote is not told that it has
@@ -358,15 +362,14 @@ static void rememberRole(simNode *n) {
 
 static void checkEpochs(simNode *n) {
     const clusterMap *m = &n->map;
-    if (m->current_epoch < n->current_epoch)
+    const simEpochs *before = &n->epochs;
+    if (m->current_epoch < before->current)
         simFail("node %d: the current epoch went back", n->host);
-    if (m->myself->epoch < n->own_epoch) simFail("node %d: its epoch went back", n->host);
-    if (m->vote_epoch < n->vote_epoch) simFail("node %d: the epoch of its vote went back", n->host);
+    if (m->myself->epoch < before->own) simFail("node %d: its epoch went back", n->host);
+    if (m->vote_epoch < before->vote) simFail("node %d: the epoch of its vote went back", n->host);
     if (m->myself->epoch > m->current_epoch)
         simFail("node %d: its epoch is greater than the current one", n->host);
-    n->current_epoch = m->current_epoch;
-    n->own_epoch = m->myself->epoch;
-    n->vote_epoch = m->vote_epoch;
+    n->epochs = (simEpochs){m->current_epoch, m->myself->epoch, m->vote_epoch, m->voters.stamp};
 }
 
 void rulesCheck(simNode *n) {

@@ -40,6 +40,8 @@ void voterRulesReset(void) {
 
 void voterRulesForget(const simNode *n) { rules.hosts[n->host].known = false; }
 
+void voterRulesLost(const simNode *n, voterStamp saved) { rules.hosts[n->host].stamp = saved; }
+
 static int compare(voterStamp a, voterStamp b) {
     if (a.term != b.term) return a.term < b.term ? -1 : 1;
     return (a.version > b.version) - (a.version < b.version);

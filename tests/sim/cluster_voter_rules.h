@@ -10,6 +10,8 @@
 void voterRulesReset(void);
 /* The node has another id, or has lost its file. */
 void voterRulesForget(const simNode *n);
+/* The process has ended while it saved its map: the file has that set. */
+void voterRulesLost(const simNode *n, voterStamp saved);
 /* After everything that a node does: one set has one age, and one node makes the sets of a term. */
 void voterRulesCheck(const simNode *n);
 /* In each step: no two nodes could have majorities that have no node in common. */

@@ -40,6 +40,8 @@ CLUSTER = [
     Fault("the vote is not read at the start", "map_file.c",
           "clusterMapSetEpochs(r->map, current, epochs[VOTE])",
           "clusterMapSetEpochs(r->map, current, FAULT ? 0 : epochs[VOTE])"),
+    Fault("messages leave before the map is saved", "map_saves.c",
+          "return number <= s->safe;", "return FAULT || number <= s->safe;"),
     Fault("one vote wins", "election.c",
           "if (!votersAgree(m, voterHasVoted, &b)) return",
           "if (!FAULT && !votersAgree(m, voterHasVoted, &b)) return"),
@@ -254,6 +256,8 @@ SENTINEL = [
           "if (!direct && v->env->needs_password(v) && !FAULT) {"),
 ]
 SLOTS = [
+    Fault("writes to a slot whose claim is not saved", "map_saves.c",
+          "s->has_unsaved = any != 0;", "s->has_unsaved = any != 0 && !FAULT;"),
     # ---- the source
     Fault("a write is accepted after a grant", "slot_source.c",
           "setPause(m, job, PAUSE_FOREVER_MS);", "setPause(m, job, FAULT ? 1 : PAUSE_FOREVER_MS);"),
@@ -395,6 +399,13 @@ CLAIMS = [
           "if (clusterMapHasUnclaimed(m)) {", "if (clusterMapHasUnclaimed(m) && !FAULT) {"),
     Fault("the slots of a job are refused to a target with an older epoch", "topology.c",
           "bool given = givesTo(m, claimer, slot, epoch);", "bool given = !FAULT && givesTo(m, claimer, slot, epoch);"),
+    Fault("a second replica is ordered to take over as well", "manual_failover.c",
+          "return peer && peer != from && !(", "return !FAULT && peer && peer != from && !("),
+    Fault("a pause is told to all replicas", "bus_send.c",
+          "if (rules.flags && to != manualFailoverPeer(", "if (!FAULT && rules.flags && to != manualFailoverPeer("),
+    Fault("a replica takes slots that its primary has given away", "manual_failover.c",
+          "clusterMapOwner(m, slot) == primary && !clusterMapIsClaimed(m, slot)",
+          "!FAULT && clusterMapOwner(m, slot) == primary && !clusterMapIsClaimed(m, slot)"),
 ]
 # replication-quorum.
 QUORUM_CLUSTER = [

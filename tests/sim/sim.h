@@ -26,6 +26,9 @@ extern const simScenario sentinelScenario;              /* sentinel.c */
 extern const simScenario slotsScenario, claimsScenario; /* slots.c */
 extern const simScenario votersScenario;                /* cluster_voters.c */
 
+/* Saves of the maps of nodes of a cluster take time (cluster_node.c). */
+extern bool sim_slow_saves;
+
 /* The fault that is switched on, 0: none. Only the program of faults.py has any. */
 extern int sim_fault;
 

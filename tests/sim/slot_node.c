@@ -74,7 +74,8 @@ static slotMoves *movesOf(simSlots *s) {
     m->rules = (slotMovesRules){.pause_ms = PAUSE_MS,
                                 .manual_timeout_ms = MANUAL_MS,
                                 .node_timeout_ms = SIM_NODE_TIMEOUT_MS,
-                                .silence_ms = SILENCE_MS};
+                                .silence_ms = SILENCE_MS,
+                                .is_saving = mapSavesIsPending(&s->node->saves)};
     return m;
 }
 
@@ -142,8 +143,10 @@ void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer) {
                           .slot = simSlotNumber(slot),
                           .id = sliceMake(sim_slots[peer].id, NODE_ID_LEN)};
     const clusterNode *from = clusterMapOpenSlot(&n->map, SLOT_IMPORTING, order.slot);
-    if (from && action == SET_SLOT_NODE && peer == n->host)
+    if (from && action == SET_SLOT_NODE && peer == n->host) {
         s->taken_from[slot] = slotNodeHostOf(from->id);
+        s->taken_by_order[slot] = true;
+    }
     slice word = setSlotWord(action);
     logDebug("node %d executes SETSLOT %d %.*s node %d", n->host, order.slot, (int)word.len,
              word.ptr, peer);
@@ -381,8 +384,12 @@ static void finish(void *arg, const slotJob *job) {
     simSlots *s = arg;
     bool success = job->state == JOB_SUCCESS, takes = success && s->takes;
     if (takes) checkReplicas(s, job);
-    for (int i = 0; i < SIM_SLOTS; i++)
-        if (takes && isIn(job, i)) s->taken_from[i] = slotNodeHostOf(job->source);
+    for (int i = 0; i < SIM_SLOTS; i++) {
+        if (takes && isIn(job, i)) {
+            s->taken_from[i] = slotNodeHostOf(job->source);
+            s->taken_by_order[i] = false;
+        }
+    }
     slot_counts.taken += success && job->has_nodes;
     append(s, (record){.kind = RECORD_END, .job = jobNumber(job), .value = success});
 }
@@ -463,6 +470,7 @@ bool slotNodeServes(const simSlots *s, int slot, bool is_write) {
     if (n->data.version == VERSION_NONE) return false;
     if (!clusterMapIsMine(&n->map, simSlotNumber(slot))) return false;
     if (!is_write) return true;
+    if (!simNodeHasSaved(n, simSlotNumber(slot))) return false;
     return now_ms >= n->paused_until_ms && !(s->paused[slot] && now_ms < s->pause_end_ms);
 }
 
@@ -480,6 +488,7 @@ void slotNodeFlushSlot(simSlots *s, int slot) {
 
 bool slotNodeFlushAll(simSlots *s) {
     if (s->pause_end_ms > simNodeClock(s->node) || isStill(s)) return false;
+    if (mapSavesUnsaved(&s->node->saves)) return false;
     if (!simNodeActs(s->node) || s->node->map.myself->flags & NODE_REPLICA) return false;
     if (s->node->data.version == VERSION_NONE) return false;
     slotMovesFlushed(movesOf(s));
@@ -685,7 +694,7 @@ static void step(simNode *n) {
     }
     tellMarks(s);
     if (s->walked) walk(s);
-    if (s->deletes && !isStill(s)) deleteLost(s, false);
+    if (s->deletes && !isStill(s) && !mapSavesIsPending(&n->saves)) deleteLost(s, false);
     slotMovesStep(movesOf(s));
     if (sim_now_ms >= s->next_tick_ms) {
         s->next_tick_ms = sim_now_ms + TICK_MS;
@@ -761,6 +770,7 @@ static void started(simNode *n) {
     s->walked = NULL;
     s->deletes = false;
     s->pause_end_ms = 0;
+    for (int i = 0; i < SIM_SLOTS; i++) s->taken_from[i] = -1; /* what was not saved is lost */
     memset(s->hidden, 0, sizeof(s->hidden));
     memset(s->paused, 0, sizeof(s->paused));
     memcpy(s->id, n->map.myself->id, NODE_ID_LEN);

@@ -38,6 +38,7 @@ typedef struct simSlots {
     int unfinished[8], unfinished_count;
     /* The slots that it has taken since they were looked at, and the host that gave them; -1. */
     int taken_from[SIM_SLOTS];
+    bool taken_by_order[SIM_SLOTS]; /* SETSLOT, not a job */
     int promotions;
 } simSlots;
 

@@ -101,7 +101,13 @@ static void changeOwner(int slot, const simNode *n) {
     /* A former owner has the better claim, and gives the slot still. */
     bool back = a->host >= 0 && ordersPeerOf(s, slot) == a->host;
     bool open = (a->peer >= 0 && !moved) || back;
-    if (moved && !a->doubt && !a->leftovers && !has_leftovers[slot][n->host]) {
+    /* The source was replaced before it had the mark: the order to the target names its successor,
+     * which has not been asked for the keys. */
+    bool unasked = moved && s->taken_by_order[slot] && a->peer != n->host;
+    if (unasked) {
+        acceptLoss(slot, s, "is given");
+        counts.failovers++;
+    } else if (moved && !a->doubt && !a->leftovers && !has_leftovers[slot][n->host]) {
         compare(slot, s);
         counts.moved++;
     } else if (a->host >= 0 && !open) {
@@ -178,6 +184,8 @@ static void watchOwners(void) {
             /* Not what it has granted. */
             if (!n->running || !clusterMapIsMine(&n->map, number)) continue;
             if (!clusterMapIsClaimed(&n->map, number)) continue;
+            /* Nobody is told of it, and no write is executed. */
+            if (i != a->host && !simNodeHasSaved(n, number)) continue;
             uint64_t epoch = n->map.myself->epoch;
             if (i == a->host) {
                 if (epoch > a->epoch) a->epoch = epoch;
@@ -199,6 +207,10 @@ static void watchOwners(void) {
 static bool isAuthority(const simSlots *s, int slot, bool is_write) {
     const authority *a = &owners[slot];
     if (a->host == s->node->host || a->peer == s->node->host) return true;
+    /* It has taken the slot, and saves that: nobody else writes to it. */
+    bool takes =
+        s->taken_from[slot] == a->host && clusterMapIsMine(&s->node->map, simSlotNumber(slot));
+    if (takes && !is_write) return true;
     /* It has given the slot away, and still runs; reads go on until it knows. */
     bool gave = a->giver == s->node->host && s->node->started_ms < a->since_ms;
     if (!clusterMapIsMine(&s->node->map, simSlotNumber(slot))) gave = false; /* asked, and late */
@@ -425,6 +437,18 @@ static void disturbJob(void) {
     }
 }
 
+/* A node of the shard was ordered to take over, and may have won, of which nobody has heard, as its
+ * messages are on their way or it saves its map. If a second one is ordered then, both may win, and
+ * the first one serves until it hears of that: no rule of Valkey prevents it. */
+static bool isOrdered(const simNode *side) {
+    for (int i = 0; i < sim_node_count; i++) {
+        const simNode *n = &sim_nodes[i];
+        bool is_recent = n->ordered_ms && sim_now_ms - n->ordered_ms < SIM_MANUAL_TIMEOUT_MS;
+        if (is_recent && clusterNodesShareShard(n->map.myself, side->map.myself)) return true;
+    }
+    return false;
+}
+
 /* While slots are handed over, a replica of either side is ordered to take over, plainly: two nodes
  * claim the same slots at nearly the same time with neighbouring epochs, and others hear of one or
  * the other first. */
@@ -434,6 +458,7 @@ static void raceClaims(void) {
     if (!job) return;
     int peer = slotNodePeerOf(job);
     const simNode *side = peer >= 0 && oneIn(2) ? &sim_nodes[peer] : s->node;
+    if (isOrdered(side)) return;
     for (int i = 0; i < sim_node_count; i++) {
         simNode *n = &sim_nodes[i];
         const clusterNode *primary = n->map.myself->primary;

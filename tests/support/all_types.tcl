@@ -33,6 +33,10 @@ proc fill_all_types {} {
     r xgroup create stream group 0
     r xreadgroup group group alice count 10 streams stream >
     r xgroup createconsumer stream group bob
+    for {set i 0} {$i < 300} {incr i} {
+        r phmset paths /a/$i fields 1 f [string repeat v $i] /a/$i/b fields 2 f $i g v wide fields 1 f$i v
+    }
+    r phset path "" fields 2 f v n 1
     r xadd empty 5-5 f v
     r xdel empty 5-5
     return [lsort [r keys *]]

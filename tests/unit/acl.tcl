@@ -69,7 +69,7 @@ start_server {tags {acl}} {
             assert_equal "-@all +@$category" [dict get [r acl getuser u] commands]
         }
         assert {"config|get" in [r acl cat ADMIN]}
-        assert_equal 21 [llength [r acl cat]]
+        assert_equal 22 [llength [r acl cat]]
         assert_error "ERR Unknown category 'all'" {r acl cat all}
         r acl deluser u
     }

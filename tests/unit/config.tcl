@@ -64,7 +64,7 @@ start_server {tags {config tls:skip}} {
     }
 
     test {file-only directives are unknown to CONFIG} {
-        foreach name {user include rename-command dynamic-hz} {
+        foreach name {user role include rename-command dynamic-hz} {
             assert_equal {} [r config get $name]
             assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$name'" {r config set $name x}
         }
@@ -87,7 +87,7 @@ start_server {tags {config tls:skip}} {
             client-output-buffer-limit {normal 1 2} {Wrong number of arguments in buffer limit configuration.}
             client-output-buffer-limit {master 1 2 3} {Invalid client class specified in buffer limit configuration.}
             client-output-buffer-limit {pubsub 1 2 x} {Error in hard, soft or soft_seconds setting in buffer limit configuration.}
-            notify-keyspace-events Kq {Invalid event class character. Use 'Ag$lshzxeKEtmdn'.}
+            notify-keyspace-events Kq {Invalid event class character. Use 'Ag$lshzxeKEtmdnp'.}
             oom-score-adj-values {1 2} {wrong number of arguments}
             oom-score-adj-values {1 2 2001} {Invalid oom-score-adj-values, elements must be between -2000 and 2000.}
             latency-tracking-info-percentiles {50 x} {Invalid latency-tracking-info-percentiles parameters}
@@ -174,7 +174,7 @@ start_server {tags {config tls:skip needs:config}} {
             if {$line eq "#"} {
                 set directives 1
             } elseif {$directives && [regexp {^# ([a-z][a-z0-9_-]+) (.*)$} $line -> name value]} {
-                if {$name in {include user rename-command replicaof dir} || [dict exists $::server_defaults $name]} continue
+                if {$name in {include user role rename-command replicaof dir} || [dict exists $::server_defaults $name]} continue
                 puts $file "$name $value"
                 incr ::in_force_count
             } else {

@@ -38,8 +38,9 @@ proc populate_for_long {} {
 
 # Sends 700 commands that take long, serves some requests of another client, and returns how many of the long ones were
 # executed until then: all of them if nobody is held back.
-proc long_beside {flood} {
+proc long_beside {flood {db 0}} {
     set light [as {}]
+    $light select $db
     set before [calls_of keys]
     for {set i 0} {$i < 700} {incr i} {$flood -send keys nothing}
     wait_for_condition 1000 10 {[calls_of keys] > $before}
@@ -95,6 +96,53 @@ start_server {tags {acl} overrides {enable-debug-command yes latency-tracking no
         wait_for_condition 500 10 {![string match *user=heavy* [r client list]]}
         $flood -close
         r acl deluser heavy
+    }
+
+    test {db-cpu-share: refused values, what is listed, what is kept} {
+        foreach {bad error} {
+            3 "*Invalid db-cpu-share parameters: a database and percent, in pairs"
+            {x 5} "*Invalid database in db-cpu-share" {-1 5} "*Invalid database in db-cpu-share"
+            {16 5} "*Invalid database in db-cpu-share"
+            {3 x} "*Invalid percent in db-cpu-share" {3 101%} "*Invalid percent in db-cpu-share" {3 5 4} "*in pairs"
+        } {
+            assert_error $error [list r config set db-cpu-share $bad]
+            assert_equal {db-cpu-share {}} [r config get db-cpu-share]
+        }
+        r config set db-cpu-share "5 10 3 25%"
+        assert_equal {db-cpu-share {3 25% 5 10%}} [r config get db-cpu-share]
+        assert_match "# Users\r\ncpu_db3:share=25,used_usec=0,commands=0,held=0\r\ncpu_db5:share=10,*" [r info users]
+        r select 3
+        r ping
+        r select 0
+        assert_match "*cpu_db3:share=25,used_usec=*,commands=2,held=0\r\n*" [r info users]
+        # A database that keeps its share keeps its statistics.
+        r config set db-cpu-share "3 30 5 0%"
+        assert_equal {db-cpu-share {3 30%}} [r config get db-cpu-share]
+        assert_match "*cpu_db3:share=30,used_usec=*,commands=2,held=0\r\n" [r info users]
+        r config resetstat
+        assert_match "*cpu_db3:share=30,used_usec=0,commands=0,held=0\r\n" [r info users]
+        r config set db-cpu-share ""
+        assert_equal "# Users\r\n" [r info users]
+    }
+
+    test {a database within a share of 25 % leaves the server to others, and a user with a share adds to it} {
+        foreach share {{} cpu=90%} {
+            r acl setuser other on nopass ~* +@all {*}$share
+            r config set db-cpu-share "0 25%"
+            set flood [as other]
+            # KEYS takes long in database 0, where the keys are; the light client uses another one.
+            r select 5
+            set count [long_beside $flood 5]
+            assert {$count < 350}
+            assert {[regexp {cpu_db0:share=25,used_usec=(\d+),commands=\d+,held=(\d+)} [r info users] -> usec held]}
+            assert {$usec > 0 && $held > 0}
+            r client kill user other
+            wait_for_condition 500 10 {![string match *user=other* [r client list]]}
+            $flood -close
+            r config set db-cpu-share ""
+            r acl deluser other
+            r select 0
+        }
     }
 
     test {a client within client-cpu-share leaves the server to others of the same user} {
@@ -237,8 +285,10 @@ start_server [list tags {acl} overrides [list enable-debug-command yes admin-por
         $c -close
     }
 
-    test {metrics have the time of each user} {
+    test {metrics have the time of each user and database with a share} {
         open_metrics
+        r config set db-cpu-share "0 20%"
+        r keys nothing
         set body [lindex [http_get /metrics] 2]
         assert_match {*redis_user_cpu_share_ratio{user="slow"} 0.01
 *} $body
@@ -246,6 +296,11 @@ start_server [list tags {acl} overrides [list enable-debug-command yes admin-por
 *} $body
         assert {[regexp {redis_user_cpu_seconds_total\{user="slow"\} ([0-9.e-]+)} $body -> seconds]}
         assert {$seconds > 0}
+        assert_match "*redis_db_cpu_share_ratio{db=\"db0\"} 0.2\n*" $body
+        assert_match "*redis_db_held_requests_total{db=\"db0\"} 0\n*" $body
+        assert {[regexp {redis_db_cpu_seconds_total\{db="db0"\} ([0-9.e-]+)} $body -> seconds]}
+        assert {$seconds > 0}
+        r config set db-cpu-share ""
     } tls:skip
 
     start_server {tags {repl tls:skip}} {

@@ -47,21 +47,23 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         r hset hash {*}$pairs
         r zadd zset {*}$scores
         foreach element $kept {r xadd stream * field $element}
+        foreach element $kept {r phset paths /path/$element fields 2 f $element g v}
+        r phset paths table fields 1 long [string repeat l 100]
         r xgroup create stream group 0
         r xreadgroup group group consumer count 1000 streams stream >
         r set string [string repeat y 5000]
-        for {set i 0} {$i < 10} {incr i} {r copy list list:$i; r copy set set:$i; r copy zset zset:$i; r copy stream stream:$i}
+        for {set i 0} {$i < 10} {incr i} {r copy list list:$i; r copy set set:$i; r copy zset zset:$i; r copy stream stream:$i; r copy paths paths:$i}
         # (deleted keys cause fragmentation, which starts a scan; it visits every node, moved or not)
         set fillers [scaled 20000]
         r debug populate $fillers filler 100
-        set digest [r debug digest-value list set hash zset zset:3 stream stream:3]
+        set digest [r debug digest-value list set hash zset zset:3 stream stream:3 paths paths:3]
         set names {}
         for {set i 0} {$i < $fillers} {incr i} {
             if {$i % 10} {lappend names filler:$i}
         }
         for {set i 0} {$i < [llength $names]} {incr i 1000} {r del {*}[lrange $names $i $i+999]}
         wait_for_condition 500 20 {[info_field active_defrag_misses] + [info_field active_defrag_hits] > $count}
-        assert_equal $digest [r debug digest-value list set hash zset zset:3 stream stream:3]
+        assert_equal $digest [r debug digest-value list set hash zset zset:3 stream stream:3 paths paths:3]
         assert_equal $kept [r lrange list 0 -1]
         assert_equal [list $count [expr {min($count, 1000)}]] [list [r xlen stream] [lindex [r xpending stream:3 group] 0]]
         assert_equal [r zrange zset 0 -1] [r zrange zset:3 0 -1]

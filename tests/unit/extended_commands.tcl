@@ -51,12 +51,12 @@ start_server {tags {extended} overrides {extended-commands no enable-debug-comma
                 assert_error "ERR unknown subcommand '$second'. Try [string toupper $first] HELP." {r {*}$words a b c}
             }
         }
-        assert_error "ERR unknown command 'HOTKEYS', with args beginning with: 'GET' " {r HOTKEYS GET}
+        assert_error "ERR unknown command 'GETPXT', with args beginning with: 'k' " {r GETPXT k}
         assert_error "ERR unknown subcommand 'explain'. Try MEMORY HELP." {r memory explain}
         r multi
-        assert_error "ERR unknown command 'hotkeys'*" {r hotkeys get}
+        assert_error "ERR unknown command 'getpxt'*" {r getpxt k}
         assert_error "EXECABORT*" {r exec}
-        assert_error "ERR Unknown command called from script*" {r eval {return redis.call('hotkeys', 'get')} 0}
+        assert_error "ERR Unknown command called from script*" {r eval {return redis.call('getpxt', 'k')} 0}
     }
 
     test {hidden commands are in no list, count or category} {
@@ -78,9 +78,9 @@ start_server {tags {extended} overrides {extended-commands no enable-debug-comma
     }
 }
 
-start_server {tags {extended} overrides {extended-commands no rename-command {hotkeys other}}} {
+start_server {tags {extended} overrides {extended-commands no rename-command {getpxt other}}} {
     test {a hidden command is hidden under its new name, too} {
-        assert_error "ERR unknown command 'other'*" {r other get}
-        assert_error "ERR unknown command 'hotkeys'*" {r hotkeys get}
+        assert_error "ERR unknown command 'other'*" {r other k}
+        assert_error "ERR unknown command 'getpxt'*" {r getpxt k}
     }
 }

@@ -28,12 +28,12 @@ proc heard {client} {
 start_server {tags {pubsub}} {
     test {CONFIG GET shows the classes in a fixed order} {
         foreach {set get} {
-            Ex xE  K\$lshzxetdg AK  EKmn nKEm  KEA AKE  Elm lEm  g\$lshzxetd A  KK K  "" ""
+            Ex xE  K\$lshzxetdgp AK  EKmn nKEm  KEA AKE  Elm lEm  g\$lshzxetdp A  g\$lshzxetd g\$lshzxetd  KK K  "" ""
         } {
             r config set notify-keyspace-events $set
             assert_equal $get [lindex [r config get notify-keyspace-events] 1]
         }
-        assert_error {*Invalid event class character. Use 'Ag$lshzxeKEtmdn'.} {r config set notify-keyspace-events Ky}
+        assert_error {*Invalid event class character. Use 'Ag$lshzxeKEtmdnp'.} {r config set notify-keyspace-events Ky}
     }
 
     test {events are published to the channels of keys and of events that are enabled} {

@@ -93,6 +93,25 @@ start_server {tags {sentinel needs:binary tls:skip}} {
         assert_match "*User requested shutdown*Sentinel is now ready to exit, bye bye..." [string trim $text]
     }
 
+    test {a Sentinel has users with roles, from its file, too} {
+        with_sentinel {} {
+            assert_equal {reader} [$c acl roles]
+            assert_equal reader [dict get [$c acl getuser watcher] roles]
+            assert_equal OK [$c acl setrole reader +info]
+            assert_equal OK [$c acl dryrun watcher info]
+            assert_equal OK [$c acl dryrun watcher ping]
+            assert_match "*has no permissions*" [$c acl dryrun watcher sentinel masters]
+            assert_error "ERR Role 'reader' is assigned*" {$c acl delrole reader}
+            assert_equal OK [$c acl setrole writer +sentinel]
+            assert_equal 1 [$c acl delrole writer]
+            assert_equal {} [$c acl getrole writer]
+            assert_equal 64 [string length [$c acl digest]]
+            assert_equal OK [$c sentinel flushconfig]
+        } "user watcher on nopass resetchannels -@all role=reader\nrole reader resetchannels -@all +ping\n"
+        assert_match "*role reader resetchannels -@all +ping +info*" [read_bytes [srv dir]/sentinel.conf]
+        assert_match "*user watcher on nopass resetchannels -@all role=reader*" [read_bytes [srv dir]/sentinel.conf]
+    }
+
     test {directives of features that the mode has not are accepted} {
         with_sentinel {--save {1 1} --appendonly yes --cluster-enabled yes --replicaof {127.0.0.1 1}} {
             assert_match "*server_mode:sentinel*" [$c info server]

@@ -266,6 +266,105 @@ start_server [list tags {valkey92} overrides [list extended-commands $shown enab
         foreach name {xdelex xackdel} {assert_equal 9.2.0 [dict get [r command docs $name] $name since]}
     }
 
+    test "SCRIPT LOAD is refused over maxmemory (extended-commands $shown)" {
+        assert {"denyoom" in [lindex [r command info script|load] 0 2]}
+        r config set maxmemory 1
+        assert_error "OOM *" {r script load "return 1"}
+        r config set maxmemory 0
+        assert_equal 40 [string length [r script load "return 1"]]
+    }
+
+    test "SORT needs rights for the key that it stores to, whatever its other words are (extended-commands $shown)" {
+        r flushall
+        r rpush list 2 1
+        r acl setuser u reset on nopass +sort ~list ~by ~get ~limit ~store
+        set c [connect]
+        $c auth u x
+        foreach words {{store by store secret} {store get store secret} {store limit store secret} {store store store secret}
+            {store secret} {store by desc store secret}} {
+            assert_error "NOPERM No permissions to access a key" {$c sort list {*}$words}
+        }
+        assert_equal 2 [$c sort list store by]
+        assert_equal {1 2} [r lrange by 0 -1]
+        assert_equal {list store} [r command getkeys sort list store by store store]
+        assert_equal {list by} [r command getkeys sort list get # store by desc]
+        r acl deluser u
+    }
+
+    test "XTRIM MAXLEN = 0 and MAXLEN 0 drop everything (extended-commands $shown)" {
+        foreach words {{MAXLEN = 0} {MAXLEN 0}} {
+            for {set i 0} {$i < 1000} {incr i} {r xadd s * f v}
+            set last [dict get [r xinfo stream s] last-generated-id]
+            assert_equal 1000 [r xtrim s {*}$words]
+            assert_equal {0 1} [list [r xlen s] [r exists s]]
+            assert_equal $last [dict get [r xinfo stream s] last-generated-id]
+            assert_equal 0 [r xtrim s {*}$words]
+        }
+    }
+
+    test "zset-encoding-name: large sorted sets show btree (extended-commands $shown)" {
+        r flushall
+        r config set zset-max-listpack-entries 2
+        r zadd small 1 a
+        r zadd large 1 a 2 b 3 c
+        assert_equal {listpack skiplist} [list [r object encoding small] [r object encoding large]]
+        set digest [r debug digest-value large]
+        r config set zset-encoding-name btree
+        assert_equal {listpack btree} [list [r object encoding small] [r object encoding large]]
+        assert_match "*encoding:btree*" [r debug object large]
+        assert_equal $digest [r debug digest-value large]
+        r config set zset-encoding-name skiplist zset-max-listpack-entries 128
+    }
+
+    test "zset-refuse-empty-bounds: an empty bound is an error instead of 0 (extended-commands $shown)" {
+        r flushall
+        r zadd z -1 a 0 b 1 c
+        assert_equal {c {b c} 1} [list [r zrangebyscore z ( 1] [r zrangebyscore z "" 1] [r zcount z ( 1]]
+        r config set zset-refuse-empty-bounds yes
+        foreach words {{zrangebyscore z ( 1} {zrangebyscore z "" 1} {zcount z 0 (} {zremrangebyscore z "" ""} {zrange z ( 1 byscore}
+            {zrevrangebyscore z 1 (} {zrangestore to z ( 1 byscore}} {
+            assert_error "ERR min or max is not a float" {r {*}$words}
+        }
+        assert_equal 3 [r zcard z]
+        assert_equal {c} [r zrangebyscore z (0 +inf]
+        r config set zset-refuse-empty-bounds no
+    }
+
+    test "active expiry counts as changes for save points (extended-commands $shown)" {
+        r flushall
+        r config set save "" hz 100
+        r debug set-active-expire 0
+        r set keep 1
+        for {set i 0} {$i < 20} {incr i} {r set key:$i v px 1}
+        r hset hash a 1 b 2 c 3
+        r hpexpire hash 1 FIELDS 2 a b
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        assert_equal 0 [info_field rdb_changes_since_last_save]
+        r debug set-active-expire 1
+        wait_for_condition 500 20 {[r dbsize] == 2 && [r hlen hash] == 1}
+        assert_equal 22 [info_field rdb_changes_since_last_save]
+        r config set hz 10
+        # Keys that a command finds expired do not count, as before.
+        r debug set-active-expire 0
+        r set k v px 1
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        wait_for_condition 500 10 {[r get k] eq ""}
+        assert_equal 0 [info_field rdb_changes_since_last_save]
+        r debug set-active-expire 1
+    } {needs:debug}
+
+    test "DEBUG BIO-DRAIN waits for background jobs (extended-commands $shown)" {
+        r config set lazyfree-lazy-user-del yes
+        r debug populate 1000 key 100
+        r rpush list {*}[lrepeat 10000 abc]
+        r flushall async
+        assert_equal OK [r debug bio-drain]
+        assert_equal 0 [info_field lazyfree_pending_objects]
+        assert {"BIO-DRAIN" in [r debug help]}
+    } {needs:debug}
+
     test "COMMAND DOCS say since when options of 9.2 are known (extended-commands $shown)" {
         foreach {command word} {move REPLACE sismember XX zrange XX zrevrangebylex XX} {
             set docs [dict get [r command docs $command] $command]

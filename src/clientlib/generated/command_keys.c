@@ -90,6 +90,7 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"incr", NULL, 1, 0},
     {"incrby", NULL, 1, 0},
     {"incrbyfloat", NULL, 1, 0},
+    {"increx", NULL, 1, 0},
     {"lcs", NULL, 1, 0},
     {"lindex", NULL, 1, 0},
     {"linsert", NULL, 1, 0},
@@ -125,6 +126,18 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"pfcount", NULL, 1, 0},
     {"pfdebug", NULL, 2, 0},
     {"pfmerge", NULL, 1, 0},
+    {"phcard", NULL, 1, 0},
+    {"phdel", NULL, 1, 0},
+    {"phdelprefix", NULL, 1, 0},
+    {"phexists", NULL, 1, 0},
+    {"phget", NULL, 1, 0},
+    {"phgetall", NULL, 1, 0},
+    {"phlongest", NULL, 1, 0},
+    {"phmget", NULL, 1, 0},
+    {"phmset", NULL, 1, 0},
+    {"phprefixes", NULL, 1, 0},
+    {"phscan", NULL, 1, 0},
+    {"phset", NULL, 1, 0},
     {"psetex", NULL, 1, 0},
     {"pttl", NULL, 1, 0},
     {"rename", NULL, 1, 0},
@@ -251,4 +264,4 @@ const vkCommandKeys vkCommandKeysTable[] = {
     {"zunionstore", NULL, 1, 0},
 };
 
-const int vkCommandKeysCount = 244;
+const int vkCommandKeysCount = 257;

@@ -6,16 +6,21 @@
 #define CAT(name) (1u << CAT_##name)
 
 commandProc aclCatCommand;
+commandProc aclDelroleCommand;
 commandProc aclDeluserCommand;
+commandProc aclDigestCommand;
 commandProc aclDryrunCommand;
 commandProc aclExportCommand;
 commandProc aclGenpassCommand;
+commandProc aclGetroleCommand;
 commandProc aclGetuserCommand;
 commandProc aclHelpCommand;
 commandProc aclListCommand;
 commandProc aclLoadCommand;
 commandProc aclLogCommand;
+commandProc aclRolesCommand;
 commandProc aclSaveCommand;
+commandProc aclSetroleCommand;
 commandProc aclSetuserCommand;
 commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;
@@ -213,6 +218,7 @@ commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
+commandProc increxCommand;
 commandProc infoCommand;
 commandProc keysCommand;
 commandProc lastsaveCommand;
@@ -274,6 +280,18 @@ commandProc pfcountCommand;
 commandProc pfdebugCommand;
 commandProc pfmergeCommand;
 commandProc pfselftestCommand;
+commandProc phcardCommand;
+commandProc phdelCommand;
+commandProc phdelprefixCommand;
+commandProc phexistsCommand;
+commandProc phgetCommand;
+commandProc phgetallCommand;
+commandProc phlongestCommand;
+commandProc phmgetCommand;
+commandProc phmsetCommand;
+commandProc phprefixesCommand;
+commandProc phscanCommand;
+commandProc phsetCommand;
 commandProc pingCommand;
 commandProc psetexCommand;
 commandProc psubscribeCommand;
@@ -481,9 +499,13 @@ static const commandArg args_acl_cat[] = {
     {.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
-static const char *const tips_acl_deluser[] = {
+static const char *const tips_acl_delrole[] = {
     "request_policy:all_nodes",
     "response_policy:all_succeeded",
+};
+
+static const commandArg args_acl_delrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
 static const commandArg args_acl_deluser[] = {
@@ -500,10 +522,15 @@ static const commandArg args_acl_genpass[] = {
     {.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_acl_getrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandHistory history_acl_getuser[] = {
     {"6.2.0", "Added Pub/Sub channel patterns."},
     {"7.0.0", "Added selectors and changed the format of key and channel patterns from a list to their rule representation."},
     {"9.1.0", "Added database permission rules."},
+    {"9.2.0", "Added the roles of the user."},
 };
 
 static const commandArg args_acl_getuser[] = {
@@ -523,10 +550,16 @@ static const commandArg args_acl_log[] = {
     {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_acl_log_operation},
 };
 
+static const commandArg args_acl_setrole[] = {
+    {.name = "rolename", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_acl_setuser[] = {
     {"6.2.0", "Added Pub/Sub channel patterns."},
     {"7.0.0", "Added selectors and key based permissions."},
     {"9.1.0", "Added database permission rules."},
+    {"9.2.0", "Added roles."},
 };
 
 static const commandArg args_acl_setuser[] = {
@@ -546,6 +579,18 @@ static const commandSpec subs_acl[] = {
      .complexity = "O(1) since the categories and commands are a fixed set.",
      .since = "6.0.0",
      .args = args_acl_cat, .arg_count = 1},
+    {.name = "delrole",
+     .proc = aclDelroleCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Deletes ACL roles that no user holds.",
+     .complexity = "O(N). Where N is the number of users, for each role.",
+     .since = "9.2.0",
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .args = args_acl_delrole, .arg_count = 1},
     {.name = "deluser",
      .proc = aclDeluserCommand,
      .arity = -3,
@@ -556,8 +601,18 @@ static const commandSpec subs_acl[] = {
      .summary = "Deletes ACL users, and terminates their connections.",
      .complexity = "O(1) amortized time considering the typical user.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_acl_deluser, .arg_count = 1},
+    {.name = "digest",
+     .proc = aclDigestCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a digest of all users and roles, to compare those of servers.",
+     .complexity = "O(N). Where N is the number of rules of all users and roles.",
+     .since = "9.2.0"},
     {.name = "dryrun",
      .proc = aclDryrunCommand,
      .arity = -4,
@@ -580,6 +635,17 @@ static const commandSpec subs_acl[] = {
      .complexity = "O(1)",
      .since = "6.0.0",
      .args = args_acl_genpass, .arg_count = 1},
+    {.name = "getrole",
+     .proc = aclGetroleCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Lists the ACL rules of a role and the users that hold it.",
+     .complexity = "O(N). Where N is the number of rules of the role and of users.",
+     .since = "9.2.0",
+     .args = args_acl_getrole, .arg_count = 1},
     {.name = "getuser",
      .proc = aclGetuserCommand,
      .arity = 3,
@@ -590,7 +656,7 @@ static const commandSpec subs_acl[] = {
      .summary = "Lists the ACL rules of a user.",
      .complexity = "O(N). Where N is the number of password, command and pattern rules that the user has.",
      .since = "6.0.0",
-     .history = history_acl_getuser, .history_count = 3,
+     .history = history_acl_getuser, .history_count = 4,
      .args = args_acl_getuser, .arg_count = 1},
     {.name = "help",
      .proc = aclHelpCommand,
@@ -634,6 +700,16 @@ static const commandSpec subs_acl[] = {
      .since = "6.0.0",
      .history = history_acl_log, .history_count = 1,
      .args = args_acl_log, .arg_count = 1},
+    {.name = "roles",
+     .proc = aclRolesCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists all ACL roles.",
+     .complexity = "O(N). Where N is the number of roles.",
+     .since = "9.2.0"},
     {.name = "save",
      .proc = aclSaveCommand,
      .arity = 2,
@@ -644,7 +720,19 @@ static const commandSpec subs_acl[] = {
      .summary = "Saves the effective ACL rules in the configured ACL file.",
      .complexity = "O(N). Where N is the number of configured users.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
+    {.name = "setrole",
+     .proc = aclSetroleCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL | CMD_TELLS_NOTHING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Creates and modifies an ACL role and its rules.",
+     .complexity = "O(N). Where N is the number of rules provided, and of the rules of the users that hold the role.",
+     .since = "9.2.0",
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .args = args_acl_setrole, .arg_count = 2},
     {.name = "setuser",
      .proc = aclSetuserCommand,
      .arity = -3,
@@ -655,8 +743,8 @@ static const commandSpec subs_acl[] = {
      .summary = "Creates and modifies an ACL user and its rules.",
      .complexity = "O(N). Where N is the number of rules provided.",
      .since = "6.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
-     .history = history_acl_setuser, .history_count = 3,
+     .tips = tips_acl_delrole, .tip_count = 2,
+     .history = history_acl_setuser, .history_count = 4,
      .args = args_acl_setuser, .arg_count = 2},
     {.name = "users",
      .proc = aclUsersCommand,
@@ -1356,7 +1444,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets information specific to the client or connection.",
      .complexity = "O(1)",
      .since = "7.2.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_client_setinfo, .arg_count = 1},
     {.name = "setname",
      .proc = clientSetnameCommand,
@@ -1368,7 +1456,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets the connection name.",
      .complexity = "O(1)",
      .since = "2.6.9",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
     {.name = "tracking",
      .proc = clientTrackingCommand,
@@ -2146,7 +2234,7 @@ static const commandSpec subs_commandlog[] = {
      .summary = "Clears all entries from the specified type of command log.",
      .complexity = "O(N) where N is the number of entries in the commandlog",
      .since = "8.1.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
     {.name = "users",
      .proc = commandlogUsersCommand,
@@ -2231,7 +2319,7 @@ static const commandSpec subs_config[] = {
      .summary = "Resets the server's statistics.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
     {.name = "rewrite",
      .proc = configRewriteCommand,
      .arity = 2,
@@ -2242,7 +2330,7 @@ static const commandSpec subs_config[] = {
      .summary = "Persists the effective configuration to file.",
      .complexity = "O(1)",
      .since = "2.8.0",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
     {.name = "set",
      .proc = configSetCommand,
      .arity = -4,
@@ -2253,7 +2341,7 @@ static const commandSpec subs_config[] = {
      .summary = "Sets configuration parameters in-flight.",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .since = "2.0.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .history = history_config_set, .history_count = 1,
      .args = args_config_set, .arg_count = 1},
 };
@@ -2993,7 +3081,7 @@ static const commandArg args_hmset[] = {
 };
 
 static const commandArg args_hotkeys_get[] = {
-    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .summary = "Returns at most so many keys, in a form of its own.", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_EXTENDED, .key_spec = -1},
 };
 
 static const commandArg args_hotkeys_start_metrics[] = {
@@ -3024,35 +3112,35 @@ static const commandSpec subs_hotkeys[] = {
     {.name = "get",
      .proc = hotkeysGetCommand,
      .arity = -2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_EXTENDED,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_MAP,
      .group = "server",
      .summary = "Returns the keys most asked for, estimated from a sample of the requests.",
      .complexity = "O(1)",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .tips = tips_changes_position, .tip_count = 3,
      .args = args_hotkeys_get, .arg_count = 1},
     {.name = "help",
      .proc = hotkeysHelpCommand,
      .arity = 2,
-     .flags = CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .flags = CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
      .categories = CAT(SLOW),
      .reply = CLASS_ARRAY,
      .group = "server",
      .summary = "Returns helpful text about the different subcommands.",
      .complexity = "O(1)",
-     .since = "9.1.0"},
+     .since = "9.2.0"},
     {.name = "reset",
      .proc = hotkeysResetCommand,
      .arity = 2,
-     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING | CMD_EXTENDED,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE | CMD_TELLS_NOTHING,
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_STATUS,
      .group = "server",
      .summary = "Forgets what was counted so far.",
      .complexity = "O(1)",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .tips = tips_flushall, .tip_count = 2},
     {.name = "start",
      .proc = hotkeysStartCommand,
@@ -3155,6 +3243,22 @@ static const commandArg args_incrby[] = {
 static const commandArg args_incrbyfloat[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "increment", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx_increment[] = {
+    {.name = "byint", .token = "BYINT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "byfloat", .token = "BYFLOAT", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_increx[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "increment", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_increx_increment},
+    {.name = "lower", .token = "LBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "upper", .token = "UBOUND", .type = ARG_DOUBLE, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "saturate", .token = "SATURATE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_getex_expiration},
+    {.name = "enx", .token = "ENX", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandHistory history_info[] = {
@@ -3747,6 +3851,89 @@ static const commandArg args_pfmerge[] = {
     {.name = "sourcekey", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
 };
 
+static const commandArg args_phdel[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_phdelprefix[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "prefix", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_phexists[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_phget[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_phlongest_values[] = {
+    {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpire_fields},
+};
+
+static const commandArg args_phlongest[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "query", .type = ARG_STRING, .key_spec = -1},
+    {.name = "length", .token = "LENGTH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "values", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_phlongest_values},
+};
+
+static const commandArg args_phmget_group[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpire_fields},
+};
+
+static const commandArg args_phmget[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_phmget_group},
+};
+
+static const commandArg args_phmset_group_fields[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
+};
+
+static const commandArg args_phmset_group[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_phmset_group_fields},
+};
+
+static const commandArg args_phmset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_phmset_group},
+};
+
+static const commandArg args_phprefixes[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "query", .type = ARG_STRING, .key_spec = -1},
+    {.name = "lengths", .token = "LENGTHS", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "values", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_phlongest_values},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "maxpathlen", .token = "MAXPATHLEN", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_phscan[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "cursor", .type = ARG_STRING, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_phset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_fields_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_phmset_group_fields},
+};
+
 static const commandArg args_ping[] = {
     {.name = "message", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
@@ -4020,7 +4207,7 @@ static const commandSpec subs_script[] = {
      .summary = "Removes all server-side Lua scripts from the script cache.",
      .complexity = "O(N) with N being the number of scripts in cache",
      .since = "2.6.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .history = history_script_flush, .history_count = 1,
      .args = args_script_flush, .arg_count = 1},
     {.name = "help",
@@ -4047,14 +4234,14 @@ static const commandSpec subs_script[] = {
     {.name = "load",
      .proc = scriptLoadCommand,
      .arity = 3,
-     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_TELLS_NOTHING,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_DENYOOM | CMD_TELLS_NOTHING,
      .categories = CAT(SLOW) | CAT(SCRIPTING),
      .reply = CLASS_BULK,
      .group = "scripting",
      .summary = "Loads a server-side Lua script to the script cache.",
      .complexity = "O(N) with N being the length in bytes of the script body.",
      .since = "2.6.0",
-     .tips = tips_acl_deluser, .tip_count = 2,
+     .tips = tips_acl_delrole, .tip_count = 2,
      .args = args_script_load, .arg_count = 1},
     {.name = "show",
      .proc = scriptShowCommand,
@@ -4610,7 +4797,7 @@ static const commandSpec subs_slowlog[] = {
      .summary = "Clears all entries from the slow log.",
      .complexity = "O(N) where N is the number of entries in the slowlog",
      .since = "2.2.12",
-     .tips = tips_acl_deluser, .tip_count = 2},
+     .tips = tips_acl_delrole, .tip_count = 2},
 };
 
 static const commandArg args_smove[] = {
@@ -5437,7 +5624,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Access List Control commands.",
      .complexity = "Depends on subcommand.",
      .since = "6.0.0",
-     .subs = subs_acl, .sub_count = 14},
+     .subs = subs_acl, .sub_count = 19},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -6600,13 +6787,12 @@ const commandSpec serverCommands[] = {
      .args = args_hmset, .arg_count = 2},
     {.name = "hotkeys",
      .arity = -2,
-     .flags = CMD_EXTENDED,
      .categories = CAT(SLOW),
      .reply = CLASS_ANY,
      .group = "server",
      .summary = "A container for commands about the keys most asked for.",
      .complexity = "Depends on subcommand.",
-     .since = "9.1.0",
+     .since = "9.2.0",
      .subs = subs_hotkeys, .sub_count = 5},
     {.name = "hpersist",
      .proc = hpersistCommand,
@@ -6820,6 +7006,19 @@ const commandSpec serverCommands[] = {
      .since = "2.6.0",
      .key_specs = keys_cl_throttle, .key_spec_count = 1,
      .args = args_incrbyfloat, .arg_count = 2},
+    {.name = "increx",
+     .proc = increxCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STRING) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "string",
+     .summary = "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .key_specs = keys_cl_throttle, .key_spec_count = 1,
+     .args = args_increx, .arg_count = 8},
     {.name = "info",
      .proc = infoCommand,
      .arity = -1,
@@ -7332,6 +7531,166 @@ const commandSpec serverCommands[] = {
      .summary = "An internal command for testing HyperLogLog values.",
      .complexity = "N/A",
      .since = "2.8.9"},
+    {.name = "phcard",
+     .proc = phcardCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Returns the number of paths of a path hash.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "phdel",
+     .proc = phdelCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_ONLY_FREES,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields to be removed.",
+     .since = "9.2.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .args = args_phdel, .arg_count = 3},
+    {.name = "phdelprefix",
+     .proc = phdelprefixCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_ONLY_FREES,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Deletes all paths of a path hash that begin with a prefix.",
+     .complexity = "O(N) where N is the number of paths and fields to be removed.",
+     .since = "9.2.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_phdelprefix, .arg_count = 2},
+    {.name = "phexists",
+     .proc = phexistsCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_INTEGER,
+     .group = "pathhash",
+     .summary = "Determines whether a path exists in a path hash.",
+     .complexity = "O(L) where L is the length of the path.",
+     .since = "9.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_phexists, .arg_count = 2},
+    {.name = "phget",
+     .proc = phgetCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the values of fields of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields being requested.",
+     .since = "9.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phget, .arg_count = 3},
+    {.name = "phgetall",
+     .proc = phgetallCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_MAP,
+     .group = "pathhash",
+     .summary = "Returns all fields and values of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of its fields.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phexists, .arg_count = 2},
+    {.name = "phlongest",
+     .proc = phlongestCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ANY,
+     .group = "pathhash",
+     .summary = "Returns the longest path of a path hash that a text begins with.",
+     .complexity = "O(L+N) where L is the length of the text and N is the number of fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phlongest, .arg_count = 4},
+    {.name = "phmget",
+     .proc = phmgetCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the values of fields of several paths in a path hash.",
+     .complexity = "O(L+N) where L is the length of the paths and N is the number of fields being requested.",
+     .since = "9.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phmget, .arg_count = 2},
+    {.name = "phmset",
+     .proc = phmsetCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_STATUS,
+     .group = "pathhash",
+     .summary = "Sets fields of several paths in a path hash.",
+     .complexity = "O(L+N) where L is the length of the paths and N is the number of fields being set.",
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_phmset, .arg_count = 2},
+    {.name = "phprefixes",
+     .proc = phprefixesCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Returns the paths of a path hash that a text begins with.",
+     .complexity = "O(L+N) where L is the length of the text and N is the number of paths and fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phprefixes, .arg_count = 6},
+    {.name = "phscan",
+     .proc = phscanCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SLOW) | CAT(PATHHASH),
+     .reply = CLASS_ARRAY,
+     .group = "pathhash",
+     .summary = "Iterates over the paths of a path hash, in byte order.",
+     .complexity = "O(L+N) for every call, where L is the length of the cursor's path and N is the number of paths and fields being returned.",
+     .since = "9.2.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_phscan, .arg_count = 5},
+    {.name = "phset",
+     .proc = phsetCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(FAST) | CAT(PATHHASH),
+     .reply = CLASS_STATUS,
+     .group = "pathhash",
+     .summary = "Sets fields of a path in a path hash.",
+     .complexity = "O(L+N) where L is the length of the path and N is the number of fields being set.",
+     .since = "9.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_phset, .arg_count = 4},
     {.name = "ping",
      .proc = pingCommand,
      .arity = -1,
@@ -9221,4 +9580,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 298;
+const int serverCommandCount = 311;

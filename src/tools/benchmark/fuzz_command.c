@@ -118,9 +118,10 @@ static void addFormat(fuzzCommand *out, const char *format, ...) {
 static void addKey(fuzzCommand *out, const char *group) {
     static const struct {
         const char *group, *prefix;
-    } prefixes[] = {{"string", "string"},   {"list", "list"}, {"set", "set"},
-                    {"sorted-set", "zset"}, {"hash", "hash"}, {"stream", "stream"},
-                    {"bitmap", "bitmap"},   {"geo", "geo"},   {"hyperloglog", "hll"}};
+    } prefixes[] = {{"string", "string"},    {"list", "list"}, {"set", "set"},
+                    {"sorted-set", "zset"},  {"hash", "hash"}, {"stream", "stream"},
+                    {"bitmap", "bitmap"},    {"geo", "geo"},   {"hyperloglog", "hll"},
+                    {"pathhash", "pathhash"}};
     const char *prefix = NULL;
     int count = (int)(sizeof(prefixes) / sizeof(*prefixes));
     for (int i = 0; i < count; i++) {

@@ -56,9 +56,9 @@ valkeyContext *connectionOpen(const cliOptions *o, const char *host, int port) {
     return secure(o, valkeyConnectWithOptions(&options));
 }
 
-static valkeyContext *openUnix(const cliOptions *o) {
+valkeyContext *connectionOpenUnix(const cliOptions *o, const char *path) {
     valkeyOptions options = {0};
-    VALKEY_OPTIONS_SET_UNIX(&options, o->unix_socket);
+    VALKEY_OPTIONS_SET_UNIX(&options, path);
     return secure(o, valkeyConnectWithOptions(&options));
 }
 
@@ -163,7 +163,7 @@ bool connectionConnect(connection *c) {
     if (c->reopens && c->context && !c->in_transaction && wasClosed(c)) connectionClose(c);
     if (c->context) return true;
     c->context = c->options->unix_socket && !c->redirected
-                     ? openUnix(c->options)
+                     ? connectionOpenUnix(c->options, c->options->unix_socket)
                      : connectionOpen(c->options, strText(&c->host), c->port);
     if (!c->context || c->context->err) {
         reportNoConnection(c, c->context ? c->context->errstr : "out of memory");

@@ -31,6 +31,7 @@ void connectionClear(connection *c);
 /* Opens a connection without login, TLS included. Returns a context to be checked for `err`; NULL
  * if memory is exhausted. */
 valkeyContext *connectionOpen(const cliOptions *options, const char *host, int port);
+valkeyContext *connectionOpenUnix(const cliOptions *options, const char *path);
 /* Connects, unless connected, with login, database and protocol. Reports failures on standard
  * error; false if there is no connection. */
 bool connectionConnect(connection *c);

@@ -73,18 +73,6 @@ bool fullSyncHasSnapshot(fullSync *s) {
     return true;
 }
 
-/* Writes to a file; -1: nowhere. Returns errno, 0 on success. */
-static int writeFile(int fd, const char *buf, size_t len) {
-    while (fd >= 0 && len > 0) {
-        ssize_t count = write(fd, buf, len);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return errno;
-        buf += count;
-        len -= (size_t)count;
-    }
-    return 0;
-}
-
 /* Number of bytes at the start of the buffer that belong to the snapshot; the last ones may be part
  * of the marker. */
 static size_t snapshotPart(const fullSync *s, uint64_t received, bool *ended) {
@@ -99,15 +87,13 @@ static size_t snapshotPart(const fullSync *s, uint64_t received, bool *ended) {
     return s->buffered > FULL_SYNC_MARKER_LEN ? s->buffered - FULL_SYNC_MARKER_LEN : 0;
 }
 
-bool fullSyncReceive(valkeyContext *context, fullSync *s, int fd, jobProgress *p,
-                     uint64_t *received, int *file_error) {
+bool fullSyncReceive(valkeyContext *context, fullSync *s, const fullSyncSink *sink, jobProgress *p,
+                     uint64_t *received) {
     bool ended;
     *received = 0;
-    *file_error = 0;
     for (;;) {
         size_t len = snapshotPart(s, *received, &ended);
-        *file_error = writeFile(fd, s->buffer, len);
-        if (*file_error) return false;
+        if (sink && !sink->write(sink->arg, s->buffer, len)) return false;
         *received += len;
         drop(s, len + (ended && s->has_marker ? FULL_SYNC_MARKER_LEN : 0));
         if (ended) return true;
@@ -122,6 +108,25 @@ void fullSyncPassRest(valkeyContext *context, fullSync *s) {
 }
 
 /* ------------------------------------------------------------------ to a file */
+
+typedef struct fileSink {
+    int fd, error; /* errno of the failure; 0: none */
+} fileSink;
+
+static bool writeFile(void *arg, const char *bytes, size_t len) {
+    fileSink *file = arg;
+    while (len > 0) {
+        ssize_t count = write(file->fd, bytes, len);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) {
+            file->error = errno;
+            return false;
+        }
+        bytes += count;
+        len -= (size_t)count;
+    }
+    return true;
+}
 
 static bool begin(valkeyContext *context, fullSync *s, const char *path) {
     valkeyAppendCommand(context, "SYNC");
@@ -156,12 +161,13 @@ bool fullSyncSave(valkeyContext *context, const char *path, progressStyle style)
     }
     jobProgress progress;
     uint64_t received;
-    int error;
+    fileSink file = {.fd = fd};
+    const fullSyncSink sink = {.write = writeFile, .arg = &file};
     jobProgressBegin(&progress, style, "rdb", "bytes", s.length);
-    bool done = fullSyncReceive(context, &s, fd, &progress, &received, &error);
+    bool done = fullSyncReceive(context, &s, &sink, &progress, &received);
     jobProgressEnd(&progress, received);
-    if (error) {
-        fprintf(stderr, "Error writing data to file '%s': %s\n", path, strerror(error));
+    if (file.error) {
+        fprintf(stderr, "Error writing data to file '%s': %s\n", path, strerror(file.error));
     } else if (!done) {
         fputs("I/O Error reading RDB payload from socket\n", stderr);
     } else if (!to_stdout && fsync(fd) < 0 && errno != EINVAL && errno != EROFS) {

@@ -30,11 +30,16 @@ bool fullSyncSend(valkeyContext *context);
 bool fullSyncReadLine(valkeyContext *context, fullSync *s);
 /* True if the last line announces a snapshot, whose end is then in `s`. */
 bool fullSyncHasSnapshot(fullSync *s);
-/* Receives the snapshot into a file (-1: nowhere), and counts its bytes in `*received`. Returns
- * false if the connection fails and after Ctrl-C, and, with errno in `*file_error`, if the file
- * cannot be written. `p` may be NULL. */
-bool fullSyncReceive(valkeyContext *context, fullSync *s, int fd, jobProgress *p,
-                     uint64_t *received, int *file_error);
+/* Where a snapshot goes. */
+typedef struct fullSyncSink {
+    bool (*write)(void *arg, const char *bytes, size_t len); /* false: stop */
+    void *arg;
+} fullSyncSink;
+
+/* Receives the snapshot, passes it on (NULL: nowhere) and counts its bytes in `*received`. Returns
+ * false if the connection fails, after Ctrl-C, and if the sink does. `p` may be NULL. */
+bool fullSyncReceive(valkeyContext *context, fullSync *s, const fullSyncSink *sink, jobProgress *p,
+                     uint64_t *received);
 /* Passes bytes that were received after the last line or the snapshot to the context's reader. */
 void fullSyncPassRest(valkeyContext *context, fullSync *s);
 /* Sends SYNC and writes the snapshot to the file `path`, "-" for standard output. Prints on

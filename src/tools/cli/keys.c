@@ -39,6 +39,9 @@ static const typeRow known[KNOWN_TYPES] = {
     {.name = "zset", .size_command = "ZCARD", .unit = "members"},
 };
 
+/* Of servers that have it; the row is printed only if there are keys. */
+static const typeRow path_hashes = {.size_command = "PHCARD", .unit = "paths"};
+
 /* The row of a type; one of a module is added. NULL if there are too many. */
 static typeRow *rowOf(keyJob *job, const char *name) {
     for (int i = 0; i < job->type_count; i++) {
@@ -46,7 +49,8 @@ static typeRow *rowOf(keyJob *job, const char *name) {
     }
     if (job->type_count == TYPES_MAX) return NULL;
     typeRow *row = &job->types[job->type_count++];
-    *row = (typeRow){.name = memDup(name, strlen(name)), .unit = "?"};
+    *row = strcmp(name, "pathhash") ? (typeRow){.unit = "?"} : path_hashes;
+    row->name = memDup(name, strlen(name));
     return row;
 }
 

@@ -134,6 +134,12 @@ int main(int argc, char **argv) {
         status = modeDiff(&options);
     } else if (options.mode == MODE_MIGRATE_CHECK) {
         status = modeMigrateCheck(&options);
+    } else if (options.mode == MODE_DOWNGRADE_CHECK) {
+        status = modeDowngradeCheck(&options, argc - first, argv + first);
+    } else if (options.mode == MODE_BACKUP) {
+        status = modeBackup(&options);
+    } else if (options.mode == MODE_RESTORE) {
+        status = modeRestore(&options, argc - first, argv + first);
     } else if (options.mode != MODE_COMMANDS) {
         status = runMode(&c);
     } else if (options.eval_file) {

@@ -202,10 +202,10 @@ static void checkFunctions(migrateJob *job) {
 
 static bool isCategory(slice name) {
     static const char *const names[] = {
-        "all",       "keyspace",   "read",        "write",    "set",  "sortedset",
-        "list",      "hash",       "string",      "bitmap",   "geo",  "hyperloglog",
-        "stream",    "pubsub",     "admin",       "fast",     "slow", "blocking",
-        "dangerous", "connection", "transaction", "scripting"};
+        "all",       "keyspace",   "read",        "write",     "set",     "sortedset",
+        "list",      "hash",       "string",      "bitmap",    "geo",     "hyperloglog",
+        "stream",    "pubsub",     "admin",       "fast",      "slow",    "blocking",
+        "dangerous", "connection", "transaction", "scripting", "pathhash"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (sliceIs(name, names[i])) return true;
     }

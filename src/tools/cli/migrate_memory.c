@@ -22,7 +22,8 @@ static const struct {
     const char *type;
     double part;
 } parts[] = {
-    {"list", 1.0}, {"set", 0.91}, {"hash", 0.87}, {"zset", 0.65}, {"stream", 1.0},
+    {"list", 1.0},  {"set", 0.91},   {"hash", 0.87},
+    {"zset", 0.65}, {"stream", 1.0}, {"pathhash", 1.0},
 };
 
 /* Bytes on this server of a value that takes `there` bytes on the other server; 0: the type is not

@@ -54,7 +54,8 @@ void datasetDescribe(const typeCount *type, str *out) {
 /* ------------------------------------------------------------------ a running server */
 
 static bool existsHere(const char *type) {
-    static const char *const types[] = {"string", "list", "set", "zset", "hash", "stream", "none"};
+    static const char *const types[] = {"string", "list",   "set",      "zset",
+                                        "hash",   "stream", "pathhash", "none"};
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         if (!strcmp(types[i], type)) return true;
     }

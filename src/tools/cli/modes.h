@@ -28,6 +28,13 @@ int modeDiff(const cliOptions *options);
 /* Says what would change if this server replaced another one. 0: nothing that is used is
  * missing. */
 int modeMigrateCheck(const cliOptions *options);
+/* Says what of a server, or of files, Valkey 9.1.2 cannot start with; the words after the options
+ * are further ones. 0: nothing. */
+int modeDowngradeCheck(const cliOptions *options, int argc, char **argv);
+/* --backup and --restore, whose words after the options name the folder to be made. Exit codes:
+ * tools/backup/backup.h. */
+int modeBackup(const cliOptions *options);
+int modeRestore(const cliOptions *options, int argc, char **argv);
 /* --cluster; the words after the options are its arguments if none followed its command. */
 int modeCluster(const cliOptions *options, int argc, char **argv);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/backup/backup.h"
 #include "tools/cli/cluster_manager.h"
 #include "tools/cli/job_progress.h"
 #include "tools/tls.h"
@@ -38,7 +39,10 @@ typedef enum cliMode {
     MODE_SENTINEL_VIEW,
     MODE_DIFF,
     MODE_MIGRATE_CHECK,
+    MODE_DOWNGRADE_CHECK,
     MODE_CLUSTER,
+    MODE_BACKUP,
+    MODE_RESTORE,
 } cliMode;
 
 /* Texts are borrowed from the command line and the environment, or in `owned`. */
@@ -71,7 +75,9 @@ typedef struct cliOptions {
     int64_t pattern_len; /* bytes of a quoted pattern; -1: as long as the text */
     int64_t count, lru_keys, intrinsic_s, memkeys_samples, hotkeys_count, pipe_timeout_s;
     const char *diff_uris[2], *check_uri; /* --diff, --migrate-check */
+    const char *downgrade_of;             /* --downgrade-check: the first one */
     int64_t diff_sample;                  /* random keys of each server; 0: all */
+    backupOptions backup;                 /* --backup, --restore */
     const char *test_hint, *test_hint_file;
     /* The arguments of --cluster: its command and what follows up to the next option. */
     int cluster_argc;

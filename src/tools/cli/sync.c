@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/build_info.h"
 #include "base/clock.h"
 #include "tools/cli/full_sync.h"
 #include "tools/cli/interrupt.h"
@@ -30,6 +31,9 @@ int modeRdb(connection *c) {
     const cliOptions *o = c->options;
     if (!connectionConnect(c)) return 1;
     sendReplconf(c, "capa", "eof");
+    /* Servers of Valkey that are told no version write one that has no hashes whose fields
+     * expire. */
+    sendReplconf(c, "version", SERVER_VERSION);
     sendReplconf(c, "rdb-only", "1");
     if (o->functions_only) sendReplconf(c, "rdb-filter-only", "functions");
     return fullSyncSave(c->context, o->rdb_file, o->progress) ? 0 : 1;
@@ -43,7 +47,6 @@ static bool readSnapshot(connection *c) {
     static fullSync s; /* too large for a stack */
     const char *name = "SYNC";
     uint64_t received;
-    int file_error;
     s.buffered = 0;
     bool good = fullSyncSend(c->context) && fullSyncReadLine(c->context, &s);
     bool partial = good && !strncmp(s.line, "+CONTINUE", 9);
@@ -75,7 +78,7 @@ static bool readSnapshot(connection *c) {
         fprintf(stderr, "Full resync with primary, discarding %llu bytes of bulk transfer...\n",
                 (unsigned long long)s.length);
     }
-    if (!fullSyncReceive(c->context, &s, -1, NULL, &received, &file_error)) {
+    if (!fullSyncReceive(c->context, &s, NULL, NULL, &received)) {
         if (!interruptPending()) fputs("Error reading RDB payload while Full resyncing\n", stderr);
         return false;
     }

@@ -296,6 +296,64 @@ static void rules_include_commands_that_are_loaded_later(void **state) {
     aclCatalogFree();
 }
 
+static void makeRole(const char *name, const char *rules) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    d.is_role = true;
+    assert_null(applyAll(&d, rules));
+    rolesSetTake(sliceOf(name), aclRulesNew(&d));
+    aclDraftClear(&d);
+}
+
+static void rules_contain_the_selectors_of_roles(void **state) {
+    (void)state;
+    makeRole("reader", "+get ~r:* cpu=10 maxmemory=100");
+    makeRole("writer", "+set (~w:* +set) cpu=20");
+    assert_string_equal(listed("on role=writer,reader,writer +get"),
+                        "on resetchannels -@all +get role=reader,writer");
+    assert_string_equal(listed("role=writer resetroles cpu=5"), "off cpu=5% resetchannels -@all");
+    aclDraft d;
+    aclDraftInit(&d, false);
+    assert_null(applyAll(&d, "role=reader,writer maxmemory=7"));
+    assert_non_null(applyAll(&d, "role=none"));
+    assert_non_null(applyAll(&d, "role="));
+    aclRules *rules = aclRulesNew(&d);
+    assert_int_equal(rules->own_count, 1);
+    assert_int_equal(rules->selector_count, 4);
+    assert_int_equal(rules->cpu_percent, 20); /* the greatest */
+    assert_int_equal(rules->own_cpu_percent, 0);
+    assert_int_equal(rules->maxmemory, 7); /* its own */
+    assert_true(aclHoldsRole(rules, SLICE("reader")));
+    assert_false(aclHoldsRole(rules, SLICE("read")));
+    aclDraftClear(&d);
+    /* A draft forgets what no longer exists. */
+    assert_true(rolesRemove(SLICE("reader")));
+    assert_false(rolesRemove(SLICE("reader")));
+    aclDraftFrom(&d, rules);
+    assert_int_equal(d.role_count, 1);
+    assert_int_equal(d.selector_count, 1);
+    aclDraftClear(&d);
+    memFree(rules);
+    aclRoleSet none = {0};
+    rolesReplaceTake(&none);
+}
+
+static void a_role_has_no_rules_of_users(void **state) {
+    (void)state;
+    static const char *const refused[] = {"on",     ">pw",        "nopass",   "reset",
+                                          "role=a", "resetroles", "RESETPASS"};
+    aclDraft d;
+    aclDraftInit(&d, false);
+    d.is_role = true;
+    for (size_t i = 0; i < COUNT_OF(refused); i++) assert_non_null(applyAll(&d, refused[i]));
+    assert_non_null(roleNameError(SLICE("")));
+    assert_non_null(roleNameError(SLICE("a b")));
+    assert_non_null(roleNameError(SLICE("a,b")));
+    assert_non_null(roleNameError(SLICE("a'b")));
+    assert_null(roleNameError(SLICE("a-b(c)")));
+    aclDraftClear(&d);
+}
+
 int test_rules(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_form_is_canonical),
@@ -309,6 +367,8 @@ int test_rules(void) {
         cmocka_unit_test(a_pattern_longer_than_its_literal_count_matches),
         cmocka_unit_test(a_name_that_was_loaded_again_is_the_new_command),
         cmocka_unit_test(rules_include_commands_that_are_loaded_later),
+        cmocka_unit_test(rules_contain_the_selectors_of_roles),
+        cmocka_unit_test(a_role_has_no_rules_of_users),
     };
     return cmocka_run_group_tests_name("rules", tests, setup, teardown);
 }

@@ -4,6 +4,7 @@
 int test_map(void);
 int test_map_model(void);
 int test_map_file(void);
+int test_map_saves(void);
 int test_cluster_state(void);
 int test_file_choice(void);
 int test_bus_secret(void);
@@ -27,6 +28,7 @@ int main(void) {
     failed += test_map();
     failed += test_map_model();
     failed += test_map_file();
+    failed += test_map_saves();
     failed += test_cluster_state();
     failed += test_file_choice();
     failed += test_bus_secret();

@@ -120,6 +120,20 @@ static void second_order_waits_for_the_answer_to_its_ping(void **state) {
     assert_int_equal(f.primary_offset, 120);
 }
 
+/* The primary has handed them over, and this replica has not heard their new owner so far. */
+static void slots_that_the_paused_primary_does_not_claim_are_not_taken(void **state) {
+    follow();
+    clusterMapSetOwner(&map, 5, primary);
+    clusterMapSetClaimed(&map, 5, false);
+    (void)order(MANUAL_PLAIN, 1000);
+    assert_false(header(primary, 0, 100).start_election);
+    assert_ptr_equal(clusterMapOwner(&map, 5), primary); /* it may take them back */
+    assert_true(header(primary, MESSAGE_PAUSED, 100).start_election);
+    assert_null(clusterMapOwner(&map, 5));
+    assert_ptr_equal(clusterMapOwner(&map, 0), primary);
+    assert_ptr_equal(clusterMapOwner(&map, 1), other);
+}
+
 static void an_order_that_may_have_got_lost_with_its_link_is_sent_again(void **state) {
     follow();
     (void)order(MANUAL_PLAIN, 1000);
@@ -281,14 +295,31 @@ static void pause_goes_on_after_a_restart(void **state) {
     assert_true(manualFailoverHeader(&f, &map, replica, &h, reply, 0).resume);
 }
 
-/* With a quorum: the first one would vote in the place of this primary, as the second one does. */
+/* Both could be elected, one after the other, and the writes of the first one would be lost. */
 static void order_of_a_second_replica_is_refused_while_the_first_may_be_elected(void **state) {
+    clusterMapSetPrimary(&map, replica, map.myself);
+    clusterMapSetPrimary(&map, other, map.myself);
+    (void)manualFailoverRequested(&f, &map, replica, M, 1000);
+    assert_int_equal(manualFailoverRequested(&f, &map, other, M, 2000).pause_ms, 0);
+    assert_ptr_equal(manualFailoverPeer(&f, &map), replica);
+    assert_int_equal(manualFailoverRequested(&f, &map, replica, M, 2000).pause_ms, 2 * M);
+    clusterMapSetFlags(&map, replica, NODE_MAYBE_FAILED, 0);
+    assert_int_equal(manualFailoverRequested(&f, &map, other, M, 3000).pause_ms, 2 * M);
+    assert_ptr_equal(manualFailoverPeer(&f, &map), other);
+    assert_true(manualFailoverTick(&f, &map, 0, 3001 + M).resume);
+    assert_int_equal(manualFailoverRequested(&f, &map, replica, M, 4000 + M).pause_ms, 2 * M);
+}
+
+/* The first one would vote in the place of this primary, as the second one does. */
+static void with_a_quorum_it_is_refused_even_if_the_first_has_failed(void **state) {
     clusterMapSetPrimary(&map, replica, map.myself);
     clusterMapSetPrimary(&map, other, map.myself);
     clusterMapSetEpochs(&map, 5, 0);
     (void)manualFailoverRequested(&f, &map, replica, M, 1000);
     clusterMapSetPause(&map, replica->id, 5);
+    clusterMapSetFlags(&map, replica, NODE_FAILED, 0);
     assert_int_equal(manualFailoverRequested(&f, &map, other, M, 2000).pause_ms, 2 * M);
+    clusterMapSetFlags(&map, other, NODE_FAILED, 0);
     (void)manualFailoverRequested(&f, &map, replica, M, 3000);
     clusterMapSetEpochs(&map, 6, 0); /* an election has begun */
     assert_int_equal(manualFailoverRequested(&f, &map, other, M, 4000).pause_ms, 0);
@@ -394,6 +425,7 @@ int test_manual_failover(void) {
         CASE(refusals_are_in_the_order_of_the_released_server),
         CASE(plain_form_waits_for_the_end_of_the_stream),
         CASE(second_order_waits_for_the_answer_to_its_ping),
+        CASE(slots_that_the_paused_primary_does_not_claim_are_not_taken),
         CASE(an_order_that_may_have_got_lost_with_its_link_is_sent_again),
         CASE(replica_without_data_does_not_start),
         CASE(replica_of_a_stream_at_0_starts),
@@ -407,6 +439,7 @@ int test_manual_failover(void) {
         CASE(pause_goes_on_if_the_replica_follows_another_node_of_the_shard),
         CASE(pause_goes_on_after_a_restart),
         CASE(order_of_a_second_replica_is_refused_while_the_first_may_be_elected),
+        CASE(with_a_quorum_it_is_refused_even_if_the_first_has_failed),
         CASE(primary_does_not_pause_while_it_hands_slots_over),
         CASE(primary_resumes_when_it_is_replaced),
         CASE(primary_that_is_replaced_by_another_one_stays_paused_no_longer),

@@ -258,6 +258,21 @@ static void slots_of_a_demoted_primary_go_to_its_shard_alone(void **state) {
     assert_int_equal(map.slots_assigned, 10);
 }
 
+/* `a` was away and has an old map, in which its successor has a slot that this one gave away. */
+static void a_primary_that_is_replaced_does_not_say_what_its_successor_has(void **state) {
+    clusterNode *next = addNode(&map, 6);
+    clusterMapSetShard(&map, next, a->shard_id);
+    claimSlots(10, 18);
+    (void)receive(next, NULL, 7, 7);
+    assert_ptr_equal(clusterMapOwner(&map, 18), next);
+    assert_ptr_equal(clusterMapOwner(&map, 19), a);
+    claimSlots(10, 19);
+    (void)receive(a, next, 7, 7);
+    assert_ptr_equal(a->primary, next);
+    assert_ptr_equal(clusterMapOwner(&map, 18), next);
+    assert_null(clusterMapOwner(&map, 19));
+}
+
 /* b gave slots 25 to 29 to c, unseen by this node; then a, its replica, took over. */
 static void slots_that_were_moved_before_a_failover_wait_for_their_owner(void **state) {
     clusterNode *c = addNode(&map, 10);
@@ -411,6 +426,7 @@ int test_topology(void) {
         T(late_message_claims_nothing),
         T(replica_that_takes_over_is_followed_by_the_others),
         T(slots_of_a_demoted_primary_go_to_its_shard_alone),
+        T(a_primary_that_is_replaced_does_not_say_what_its_successor_has),
         T(slots_that_were_moved_before_a_failover_wait_for_their_owner),
         T(new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary),
         T(older_claim_of_a_demotion_is_stale),

@@ -66,6 +66,7 @@ static int makeFolder(void **state) {
 static int removeFolder(void **state) {
     static const char *const suffixes[] = {"", ".bak", ".lock", ".old"};
     sysCallsSet(NULL);
+    serverFileWait();
     serverFileInChild(); /* gives the lock back */
     for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
         char name[128];
@@ -93,24 +94,77 @@ static void only_saves_that_must_be_are_flushed(void **state) {
     begin(&noting);
     assert_int_equal(serverFileWrite(&m, false, &why), OK);
     assert_string_equal(steps, "r");
-    /* The copy, the file, and the folder of both. */
+    /* The new file, its names, and the folder of both; then the copy becomes another file. */
     begin(&noting);
     assert_int_equal(serverFileWrite(&m, true, &why), OK);
+    serverFileWait();
+    assert_string_equal(steps, "frrFfr");
+    clusterMapClear(&m);
+}
+
+/* Where the file cannot have two names, the copy is on the disk before the file is replaced. */
+static void the_copy_is_flushed_first_if_the_file_is_a_link(void **state) {
+    clusterMap m = {0};
+    reason why;
+    char target[128];
+    openNew(&m);
+    snprintf(target, sizeof(target), "%s.lock", path); /* any other file */
+    assert_int_equal(symlink(target, path), 0);
+    begin(&noting);
+    assert_int_equal(serverFileWrite(&m, true, &why), OK);
+    serverFileWait();
     assert_string_equal(steps, "frfrF");
     clusterMapClear(&m);
 }
 
-static void a_flush_that_has_failed_is_made_up_for_by_the_next_save(void **state) {
-    clusterMap m = {0};
+static void a_copy_that_is_the_same_file_is_made_anew_at_the_start(void **state) {
+    clusterMap m = {0}, again = {0};
+    reason why;
+    bool found, intact;
+    char copy[128];
     openNew(&m);
+    assert_int_equal(serverFileWrite(&m, true, &why), OK);
+    serverFileWait();
+    snprintf(copy, sizeof(copy), "%s.bak", path);
+    assert_false(fileIsSame(path, copy));
+    /* As a crash between the two steps leaves it. */
+    assert_int_equal(unlink(copy), 0);
+    assert_int_equal(link(path, copy), 0);
+    serverFileInChild();
+    assert_int_equal(serverFileOpen(&again, &found, &intact, &why), OK);
+    assert_true(found);
+    assert_false(intact);
+    clusterMapClear(&m);
+    clusterMapClear(&again);
+}
+
+static status ended_with;
+static int ended_count;
+
+static void noteEnd(status st) {
+    ended_with = st;
+    ended_count++;
+}
+
+static void the_thread_reports_the_end_of_a_save(void **state) {
+    clusterMap m = {0};
+    bool failed;
+    openNew(&m);
+    ended_count = 0;
     begin(&failing);
-    serverFileKeep(&m, true);
+    serverFileBegin(&m, true, noteEnd);
+    serverFileWait();
+    assert_int_equal(ended_count, 1);
+    assert_int_equal(ended_with, ERR_IO);
+    (void)serverFileSavedAt(&failed);
+    assert_true(failed);
     begin(&noting);
-    serverFileKeep(&m, false);
-    assert_string_equal(steps, "frfrF");
-    begin(&noting);
-    serverFileKeep(&m, false);
-    assert_string_equal(steps, "r");
+    serverFileBegin(&m, true, noteEnd);
+    serverFileWait();
+    assert_int_equal(ended_count, 2);
+    assert_int_equal(ended_with, OK);
+    assert_true(serverFileSavedAt(&failed) > 0);
+    assert_false(failed);
     clusterMapClear(&m);
 }
 
@@ -177,8 +231,12 @@ int test_server_file(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_saves_that_must_be_are_flushed, makeFolder,
                                         removeFolder),
-        cmocka_unit_test_setup_teardown(a_flush_that_has_failed_is_made_up_for_by_the_next_save,
+        cmocka_unit_test_setup_teardown(the_copy_is_flushed_first_if_the_file_is_a_link, makeFolder,
+                                        removeFolder),
+        cmocka_unit_test_setup_teardown(a_copy_that_is_the_same_file_is_made_anew_at_the_start,
                                         makeFolder, removeFolder),
+        cmocka_unit_test_setup_teardown(the_thread_reports_the_end_of_a_save, makeFolder,
+                                        removeFolder),
         cmocka_unit_test_setup_teardown(
             the_copy_has_the_last_vote_although_later_saves_were_not_flushed, makeFolder,
             removeFolder),

@@ -17,6 +17,7 @@ int test_kvstore(void);
 int test_listpack(void);
 int test_ordered(void);
 int test_quicklist(void);
+int test_radix_tree(void);
 int test_size_sample(void);
 int test_stream(void);
 int test_stream_producers(void);
@@ -37,6 +38,7 @@ int main(void) {
     failed += test_listpack();
     failed += test_ordered();
     failed += test_quicklist();
+    failed += test_radix_tree();
     failed += test_size_sample();
     failed += test_stream();
     failed += test_stream_producers();

@@ -198,6 +198,38 @@ static void brokenBytesAreRefused(void **state) {
     }
 }
 
+/* What is left of the registers of many elements, without those of a value that has some. */
+static void registersAboveThoseOfAValueAreFound(void **state) {
+    (void)state;
+    for (unsigned round = 0; round < 300; round++) {
+        uint8_t registers[HLL_REGISTERS] = {0}, own[HLL_REGISTERS] = {0};
+        char bytes[4096];
+        size_t len = HLL_NEW_BYTES;
+        hllInit(bytes);
+        size_t elements = randomUniform(300);
+        for (size_t i = 0; i < elements; i++) {
+            hllUpdate place = {(unsigned)randomUniform(HLL_REGISTERS),
+                               1 + (unsigned)randomUniform(9)};
+            if (registers[place.index] < place.rank) registers[place.index] = (uint8_t)place.rank;
+            if (randomUniform(2)) continue;
+            place.rank += (unsigned)randomUniform(3);
+            assert_true(hllRaiseSparse(bytes, &len, sizeof(bytes), place) <= HLL_CHANGED);
+        }
+        assert_true(hllMergeInto(own, sliceMake(bytes, len)));
+        uint8_t left[HLL_REGISTERS];
+        memcpy(left, registers, sizeof(left));
+        hllKeepRaised(left, sliceMake(bytes, len));
+        unsigned next = hllNextRegister(left, 0);
+        for (unsigned i = 0; i < HLL_REGISTERS; i++) {
+            bool raised = registers[i] > own[i];
+            assert_int_equal(left[i], raised ? registers[i] : 0);
+            assert_int_equal(next == i, raised);
+            if (raised) next = hllNextRegister(left, i + 1);
+        }
+        assert_int_equal(next, HLL_REGISTERS);
+    }
+}
+
 static void randomBytesDoNoHarm(void **state) {
     (void)state;
     uint8_t registers[HLL_REGISTERS] = {0};
@@ -227,6 +259,7 @@ int test_hyperloglog(void) {
         cmocka_unit_test(estimatesAreNearTheTruth),
         cmocka_unit_test(allKernelsAgree),
         cmocka_unit_test(brokenBytesAreRefused),
+        cmocka_unit_test(registersAboveThoseOfAValueAreFound),
         cmocka_unit_test(randomBytesDoNoHarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,19 +277,32 @@ static bool isPermitted(void *arg, streamId id) {
     return id.ms % 3 != 0;
 }
 
-/* Without whole nodes the result is exact; with them, no entry that has to stay is removed. */
+/* Permitted entries among the first `count`. */
+static uint64_t permittedOf(int count) {
+    uint64_t permitted = 0;
+    for (int i = 0; i < count; i++) permitted += isPermitted(NULL, entries[i].id);
+    return permitted;
+}
+
+/* By id and without whole nodes the result is exact. Otherwise a prefix of the permitted entries is
+ * removed, and no entry that has to stay; by length at least the permitted ones of those that a
+ * trim without `permits` removes. */
 static void trimPermittedEntries(void) {
     streamTrimRule rule = {.by_id = randomUniform(2),
                            .whole_nodes = randomUniform(3) == 0,
                            .length = randomUniform((uint64_t)entry_count + 2),
                            .min_id = anyId()};
     if (rule.whole_nodes && randomUniform(2)) rule.max_removed = 1 + randomUniform(50);
-    uint64_t removed = streamTrimPermitted(s, &rule, isPermitted), want = 0;
+    uint64_t least = 0, want = 0;
+    if (!rule.by_id && !rule.whole_nodes && rule.length < (uint64_t)entry_count)
+        least = permittedOf(entry_count - (int)rule.length);
+    uint64_t removed = streamTrimPermitted(s, &rule, isPermitted);
+    assert_true(removed >= least);
     if (rule.max_removed) assert_true(removed <= rule.max_removed);
     for (int i = 0; i < entry_count;) {
         bool ends = rule.by_id ? !streamIdLess(entries[i].id, rule.min_id)
                                : (uint64_t)entry_count <= rule.length;
-        if (ends || (rule.whole_nodes && want == removed)) break;
+        if (ends || ((rule.whole_nodes || !rule.by_id) && want == removed)) break;
         if (!isPermitted(NULL, entries[i].id)) {
             i++;
             continue;

@@ -6,6 +6,7 @@ int test_aof_reader(void);
 int test_rdb_hostile(void);
 int test_rdb_module(void);
 int test_rdb_envelope(void);
+int test_rdb_recode(void);
 int test_rdb_primitives(void);
 int test_rdb_values(void);
 
@@ -16,6 +17,7 @@ int main(void) {
     failed += test_rdb_hostile();
     failed += test_rdb_module();
     failed += test_rdb_envelope();
+    failed += test_rdb_recode();
     failed += test_rdb_primitives();
     failed += test_rdb_values();
     return failed != 0;

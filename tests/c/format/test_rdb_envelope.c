@@ -88,7 +88,7 @@ static void test_reads_both_codecs_in_any_steps(void **state) {
         if (!isBuilt(frames[i])) continue;
         str bytes = testBytes(frames[i]);
         size_t len = bytes.len;
-        assert_true(rdbIsEnvelope(strSlice(&bytes)));
+        assert_true(compressIsHead(strSlice(&bytes)));
         strAppendText(&bytes, "*1 what follows");
         for (size_t step = 1; step <= bytes.len; step++) {
             outcome o = readFile(strSlice(&bytes), step, true);

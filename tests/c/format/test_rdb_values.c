@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "store/type_hash.h"
+#include "store/type_pathhash.h"
 #include "store/type_zset.h"
 
 /* Bodies of DUMP from Valkey 9.1.2 and the files of older versions, with the command that shows the
@@ -84,7 +85,11 @@ static const struct {
      "Hash ziplist integrity check failed."},             /* the same field twice */
     {"12 01 01 00", "Quicklist integrity check failed."}, /* a plain node without bytes */
     {"08 00", "Unknown RDB encoding type 8"},
-    {"17 00", "Unknown RDB encoding type 23"},
+    {"17 01 01 70 00", "A path of a path hash without fields"},
+    {"17 02 0170 01 0166 0176 0170 01 0166 0176", "Duplicate paths in a path hash"},
+    {"17 01 0170 02 0166 0176 0166 0177", "Duplicate fields in a path of a path hash"},
+    {"17 01 0170 02 c001 0176 0131 0177", "Duplicate fields in a path of a path hash"}, /* "1" */
+    {"18 00", "Unknown RDB encoding type 24"},
     {"00 82", "Unknown length encoding 2 in rdbLoadLen()"},
     {"00 c4", "Unknown RDB string encoding type 4"},
     {"00 05 6161", "Unexpected EOF reading RDB file"},
@@ -117,12 +122,25 @@ static slice randomText(char *to, size_t max) {
     return sliceMake(to, len);
 }
 
+static robj *randomPaths(const rdbLimits *limits, size_t count, size_t max) {
+    static char text[3][12000];
+    robj *o = pathHashObjectNew(SLICE("key"));
+    size_t paths = 1 + (size_t)randomUniform(count);
+    for (size_t i = 0; i < count; i++) {
+        slice words[2] = {randomText(text[0], max), randomText(text[1], max)};
+        slice path = sliceMake(text[2], numberPrintInt(text[2], (int64_t)randomUniform(paths)));
+        pathHashSet(pathHashOf(o), path, words, 2, &limits->hash);
+    }
+    return o;
+}
+
 static robj *randomObject(const rdbLimits *limits) {
     static char text[2][12000];
     size_t count = 1 + (size_t)randomUniform(randomUniform(3) ? 20 : 700);
     size_t max = randomUniform(5) ? 60 : sizeof(text[0]);
     robj *o = NULL;
-    switch (randomUniform(5)) {
+    switch (randomUniform(6)) {
+    case 5: return randomPaths(limits, count, max);
     case 0:
         return objectNewString(SLICE("key"), randomText(text[0], max), OBJECT_NO_EXPIRE, 0,
                                KEEP_BEST);
@@ -185,7 +203,7 @@ static void random_values_survive_a_round_trip(void **state) {
         rdbDump(o, 0, RDB_FORM_VALKEY, &payload);
         int version;
         assert_true(rdbDumpHasFooter(strSlice(&payload), false, false, &version));
-        assert_int_equal(version, 80);
+        assert_int_equal(version, objectType(o) == TYPE_PATHHASH ? 81 : 80);
         reason why = {""};
         slice body = sliceMake(payload.ptr, payload.len - RDB_DUMP_FOOTER);
         if (testRead(body, &options, &back, &why) != OK) fail_msg("round %d: %s", i, why.text);
@@ -212,7 +230,8 @@ static void the_lowest_versions_are_read_back(void **state) {
         rdbDump(o, 0, form, &payload);
         int version;
         assert_true(rdbDumpHasFooter(strSlice(&payload), false, false, &version));
-        assert_int_equal(version, !timed ? 11 : form == RDB_FORM_REDIS ? 12 : 80);
+        int lowest = !timed ? 11 : form == RDB_FORM_REDIS ? 12 : 80;
+        assert_int_equal(version, objectType(o) == TYPE_PATHHASH ? 81 : lowest);
         reason why = {""};
         uint8_t type;
         slice body = sliceMake(payload.ptr, payload.len - RDB_DUMP_FOOTER);

@@ -14,8 +14,10 @@
 #include <cmocka.h>
 
 int test_bio(void);
+int test_compress(void);
 int test_conn(void);
 int test_conn_handshake(void);
+int test_conn_unpack(void);
 int test_file(void);
 int test_loop(void);
 int test_loop_timer(void);

@@ -9,8 +9,10 @@ int main(void) {
     signal(SIGPIPE, SIG_IGN); /* as the server does */
     int failed = 0;
     failed += test_bio();
+    failed += test_compress();
     failed += test_conn();
     failed += test_conn_handshake();
+    failed += test_conn_unpack();
     failed += test_file();
     failed += test_loop();
     failed += test_loop_timer();

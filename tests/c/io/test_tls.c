@@ -63,6 +63,8 @@ static tlsContext *makeContext(const char *protocols) {
     snprintf(key, sizeof(key), "%s", testPath("tls.key"));
     tlsSettings s = {.cert_file = cert,
                      .key_file = key,
+                     .alt_cert_file = "",
+                     .alt_key_file = "",
                      .client_cert_file = "",
                      .client_key_file = "",
                      .ca_cert_file = cert,

@@ -183,9 +183,10 @@ static void the_handshake_sends_what_is_configured(void **state) {
     linkOpened(&l, now_ms);
     expect("PING");
     receive("-NOAUTH Authentication required.\r\n");
-    expect("AUTH_me_pw REPLCONF_listening-port_7 REPLCONF_ip-address_1.2.3.4 "
-           "REPLCONF_capa_eof_capa_psync2_capa_turn-acks_capa_member-ttls_capa_birth_"
-           "capa_skip-rdb-checksum_capa_dual-channel REPLCONF_version_9.1.2");
+    expect(
+        "AUTH_me_pw REPLCONF_listening-port_7 REPLCONF_ip-address_1.2.3.4 "
+        "REPLCONF_capa_eof_capa_psync2_capa_turn-acks_capa_member-ttls_capa_birth_capa_path-hashes_"
+        "capa_skip-rdb-checksum_capa_dual-channel REPLCONF_version_9.1.2");
     receive("+OK\r\n+OK\r\n-ERR unknown option\r\n+OK\r\n");
     assert_string_equal(linkStateName(l.state), "handshake");
     expect("");
@@ -557,7 +558,7 @@ static void a_dual_channel_synchronisation_collects_the_stream(void **state) {
     expect("connect2");
     linkSecondOpened(&l, now_ms);
     expect(
-        "2:AUTH_pw 2:REPLCONF_capa_eof_capa_member-ttls_rdb-only_1_rdb-channel_1_listening-port_7_version_9.1.2");
+        "2:AUTH_pw 2:REPLCONF_capa_eof_capa_member-ttls_capa_path-hashes_rdb-only_1_rdb-channel_1_listening-port_7_version_9.1.2");
     linkSecondReceived(&l, SLICE("+OK\r\n+OK\r\n"), now_ms);
     expect("2:SYNC");
     linkSecondReceived(&l, SLICE("\n$ENDOFF:55 " ID2 " 3 10\r\n$EOF:"), now_ms);

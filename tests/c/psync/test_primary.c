@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/log.h"
 #include "psync/primary.h"
+#include "psync/primary_peer.h"
 
 enum { PEERS_MAX = 4 };
 
@@ -249,6 +250,34 @@ static void test_file_is_shared_with_equal_replicas_only(void **state) {
     assert_string_equal(sent(0), "during");
 }
 
+/* Replicas that know path hashes get version 81, in a file too; others 80, which cannot be saved,
+ * and no share of the file. Without path hashes all are the same. */
+static void test_path_hashes_are_for_replicas_that_know_them(void **state) {
+    (void)state;
+    t.primary.settings.diskless = false;
+    t.primary.settings.path_hashes = true;
+    peer(0)->server_version = 0x090200;
+    psyncFully(0, 1000);
+    assert_true(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 81);
+    peer(1)->capabilities |= PEER_KNOWS_PATH_HASHES;
+    psyncFully(1, 1100);
+    assert_int_equal(peer(1)->state, PEER_WAITING_END);
+    psyncFully(2, 1200);
+    assert_int_equal(peer(2)->state, PEER_WAITING_START);
+    childEnds(true, 2000);
+    assert_int_equal(t.saves, 2);
+    assert_false(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 80);
+    childEnds(false, 3000);
+    assert_true(t.peers[2].closed);
+    primaryForget(&t.primary, peer(2), 3000);
+    t.primary.settings.path_hashes = false;
+    psyncFully(3, 4000);
+    assert_true(t.save.to_file);
+    assert_int_equal(t.save.rdb_version, 80);
+}
+
 static void test_failures_close_what_they_concern(void **state) {
     (void)state;
     t.fork_fails = true;
@@ -353,6 +382,27 @@ static void test_ack_beyond_the_end_of_the_stream_counts_nothing_and_closes(void
     assert_int_equal(primaryCountFsynced(&t.primary, end + 1), 0);
 }
 
+static void test_a_reader_of_a_backup_gets_the_stream_and_counts_for_nothing(void **state) {
+    (void)state;
+    primaryOpenBacklog(&t.primary);
+    append("12345");
+    int64_t end = t.stream.history.offset;
+    for (int i = 0; i < 2; i++) {
+        peer(i)->is_backup = i == 0;
+        peer(i)->capabilities |= PEER_CAN_ACK_TURNS;
+        primaryPsync(&t.primary, peer(i), sliceOf(t.stream.history.id), 1, 1000);
+        primaryAck(&t.primary, peer(i), end, end, 1000);
+        primaryFeed(&t.primary);
+        assert_non_null(strstr(sent(i), "12345"));
+    }
+    assert_int_equal(primaryCountAcked(&t.primary, end), 1);
+    assert_int_equal(primaryCountFsynced(&t.primary, end), 1);
+    assert_int_equal(primaryCountGood(&t.primary, 10, 1000), 1);
+    assert_int_equal(primaryReplicaCount(&t.primary), 1);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 1, false), end);
+    assert_int_equal(primaryQuorumOffset(&t.primary, 2, false), 0);
+}
+
 static void test_dual_channel_holds_the_stream_for_the_main_channel(void **state) {
     (void)state;
     peer(0)->capabilities |= PEER_CAN_DUAL_CHANNEL;
@@ -407,6 +457,8 @@ static void test_dataset_channel_without_main_channel_is_closed(void **state) {
 int test_primary(void) {
     logSetLevel(LOG_NOTHING);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_a_reader_of_a_backup_gets_the_stream_and_counts_for_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stream_begins_with_the_first_ack, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ack_before_the_child_has_ended_counts, setup,
                                         teardown),
@@ -416,6 +468,8 @@ int test_primary(void) {
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_delay_and_number_of_replicas, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_is_shared_with_equal_replicas_only, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_path_hashes_are_for_replicas_that_know_them, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_failures_close_what_they_concern, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow_replica_keeps_its_part_of_the_backlog, setup,

@@ -22,6 +22,7 @@ int test_slab_model(void);
 int test_taken(void);
 int test_type_hash(void);
 int test_type_list(void);
+int test_type_pathhash(void);
 int test_type_set(void);
 int test_type_stream(void);
 int test_type_string(void);
@@ -48,6 +49,7 @@ int main(void) {
     failed += test_taken();
     failed += test_type_hash();
     failed += test_type_list();
+    failed += test_type_pathhash();
     failed += test_type_set();
     failed += test_type_stream();
     failed += test_type_string();

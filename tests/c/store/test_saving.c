@@ -16,6 +16,7 @@
 #include "store/taken.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
+#include "store/type_pathhash.h"
 #include "store/type_set.h"
 #include "store/type_stream.h"
 #include "store/type_zset.h"
@@ -154,12 +155,25 @@ static void beginParts(void *arg, const savedValue *value) {
     case TYPE_HASH: parts.o = hashNewLarge(key, 1); break;
     case TYPE_SET: parts.o = setNewLarge(key, 1); break;
     case TYPE_STREAM: parts.o = streamObjectNew(key); break;
+    case TYPE_PATHHASH: parts.o = pathHashObjectNew(key); break;
     case TYPE_LIST:
         parts.o = objectNewPointer(key, TYPE_LIST, quicklistNew(1, 0), OBJECT_NO_EXPIRE, 0);
         break;
     default: parts.o = zsetNew(key, 1000, 1, &limits);
     }
     parts.o = objectSetExpire(parts.o, objectExpire(value->head));
+}
+
+static void addPath(const valueElement *e) {
+    pathFieldsIterator it;
+    hashPair pair;
+    assert_null(pathHashFind(pathHashOf(parts.o), e->name));
+    pathFieldsIteratorInit(&it, e->fields);
+    while (pathFieldsNext(&it, &pair)) {
+        slice words[2] = {pair.field, pair.value};
+        pathHashSet(pathHashOf(parts.o), e->name, words, 2, &limits);
+    }
+    pathFieldsIteratorClear(&it);
 }
 
 static void addPart(void *arg, const valueElement *e) {
@@ -177,6 +191,7 @@ static void addPart(void *arg, const valueElement *e) {
         assert_int_equal(outcome, HASH_CREATED);
         break;
     case TYPE_SET: parts.o = setAdd(parts.o, &member, &set_limits, &added); break;
+    case TYPE_PATHHASH: addPath(e); break;
     default: parts.o = zsetAdd(parts.o, &pair, 0, &limits, &zset_added);
     }
     assert_true(added);
@@ -464,6 +479,29 @@ static void changeStream(db *d, slice key, uint64_t hash) {
     dbPlace(d, &at, o);
 }
 
+static void changePaths(db *d, slice key, uint64_t hash) {
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (o && objectType(o) != TYPE_PATHHASH) return;
+    if (!o) o = pathHashObjectNew(key);
+    for (unsigned n = changes(); n > 0; n--) {
+        char path[32], field[32];
+        slice name = keyText((int)randomUniform(60), path);
+        name.len -= (size_t)randomUniform(3);
+        slice words[2] = {keyText((int)randomUniform(9), field),
+                          randomUniform(3) ? SLICE("v") : anyText()};
+        switch (randomUniform(8)) {
+        case 0: (void)pathHashDelete(pathHashOf(o), name); break; /* if it is there */
+        case 1: (void)pathHashDeleteFields(pathHashOf(o), name, words, 1); break; /* likewise */
+        case 2:
+            if (randomUniform(8) == 0) (void)pathHashDeletePrefix(pathHashOf(o), name);
+            break;
+        default: pathHashSet(pathHashOf(o), name, words, 2, &limits);
+        }
+    }
+    dbPlace(d, &at, o);
+}
+
 /* Removes or changes the TTL of fields, and removes fields. */
 static void thinHash(db *d, slice key, uint64_t hash) {
     char text[32];
@@ -560,7 +598,8 @@ static void operate(void) {
     uint64_t hash = storeHash(key);
     evictRule rule = {.order = (evictOrder)randomUniform(4), .samples = 5};
     rule.only_volatile = rule.order == EVICT_TTL;
-    switch (randomUniform(22)) {
+    switch (randomUniform(23)) {
+    case 21: changePaths(d, key, hash); break;
     case 20: changeStream(d, key, hash); break;
     case 19: changeList(d, key, hash); break;
     case 16: changeSet(d, key, hash); break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The tests of the command line programs' parts that need no connection. */
+int test_backup(void);
 int test_cluster_nodes(void);
 int test_cluster_options(void);
 int test_cluster_plan(void);
@@ -13,6 +14,7 @@ int test_top_keys(void);
 
 int main(void) {
     int failures = 0;
+    failures += test_backup();
     failures += test_cluster_nodes();
     failures += test_cluster_plan();
     failures += test_cluster_options();

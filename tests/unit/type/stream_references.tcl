@@ -150,6 +150,24 @@ start_server {tags {stream}} {
         assert_equal {{} 8-1} [list [ids k] [dict get [r xinfo stream k] last-generated-id]]
     }
 
+    # Each case was tried with Redis 8.2.3 and 8.6.3: entries in a node, entries, those acknowledged by h (which has read 6, and
+    # g all), the bound, what is left.
+    foreach {size count acked bound left} {
+        4 7 {1-1 5-1} 5 {2-1 3-1 4-1 5-1 6-1 7-1}
+        5 6 {1-1 3-1 5-1 6-1} 3 {2-1 4-1 6-1}
+        3 6 {1-1 4-1} 3 {2-1 3-1 5-1 6-1}
+    } {
+        test "XTRIM MAXLEN $bound ACKED ends with the node of $size entries that is not removed as a whole" {
+            r config set stream-node-max-entries $size
+            fill k $count $count 6
+            for {set i 1} {$i <= $count} {incr i} {r xack k g $i-1}
+            r xack k h {*}$acked
+            r xtrim k maxlen $bound acked
+            assert_equal $left [ids k]
+            r config set stream-node-max-entries 100
+        }
+    }
+
     test {XTRIM ~ DELREF is exact, but for the limit, which counts nodes} {
         r config set stream-node-max-entries 5
         fill k 8 8 0

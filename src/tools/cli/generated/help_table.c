@@ -7,146 +7,141 @@ static const helpArgument arguments0[] = {
     {"category", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments1[] = {
-    {"username", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"rolename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments2[] = {
+    {"username", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments3[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"command", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments3[] = {
+static const helpArgument arguments4[] = {
     {"bits", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments4[] = {
+static const helpArgument arguments5[] = {
+    {"rolename", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments6[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments5[] = {
+static const helpArgument arguments7[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"reset", "RESET", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments6[] = {
-    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments5, 2},
+static const helpArgument arguments8[] = {
+    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments7, 2},
 };
-static const helpArgument arguments7[] = {
+static const helpArgument arguments9[] = {
+    {"rolename", NULL, HELP_TEXT, 0, NULL, 0},
+    {"rule", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments10[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"rule", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments8[] = {
+static const helpArgument arguments11[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments9[] = {
+static const helpArgument arguments12[] = {
     {"username", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments10[] = {
+static const helpArgument arguments13[] = {
     {"schedule", "SCHEDULE", HELP_TOKEN, 0, NULL, 0},
     {"cancel", "CANCEL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments11[] = {
-    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments10, 2},
+static const helpArgument arguments14[] = {
+    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments13, 2},
 };
-static const helpArgument arguments12[] = {
+static const helpArgument arguments15[] = {
     {"byte", "BYTE", HELP_TOKEN, 0, NULL, 0},
     {"bit", "BIT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments13[] = {
-    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments12, 2},
-};
-static const helpArgument arguments14[] = {
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end-unit-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments13, 2},
-};
-static const helpArgument arguments15[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"range", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments14, 2},
-};
 static const helpArgument arguments16[] = {
-    {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments15, 2},
 };
 static const helpArgument arguments17[] = {
-    {"wrap", "WRAP", HELP_TOKEN, 0, NULL, 0},
-    {"sat", "SAT", HELP_TOKEN, 0, NULL, 0},
-    {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end-unit-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments16, 2},
 };
 static const helpArgument arguments18[] = {
-    {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"range", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments17, 2},
 };
 static const helpArgument arguments19[] = {
     {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments20[] = {
-    {"set-block", "SET", HELP_BLOCK, 0, arguments18, 3},
-    {"incrby-block", "INCRBY", HELP_BLOCK, 0, arguments19, 3},
+    {"wrap", "WRAP", HELP_TOKEN, 0, NULL, 0},
+    {"sat", "SAT", HELP_TOKEN, 0, NULL, 0},
+    {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments21[] = {
-    {"overflow-block", "OVERFLOW", HELP_ONEOF, HELP_OPTIONAL, arguments17, 3},
-    {"write-operation", NULL, HELP_ONEOF, 0, arguments20, 2},
+    {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments22[] = {
-    {"get-block", "GET", HELP_BLOCK, 0, arguments16, 2},
-    {"write", NULL, HELP_BLOCK, 0, arguments21, 2},
+    {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments23[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments22, 2},
+    {"set-block", "SET", HELP_BLOCK, 0, arguments21, 3},
+    {"incrby-block", "INCRBY", HELP_BLOCK, 0, arguments22, 3},
 };
 static const helpArgument arguments24[] = {
+    {"overflow-block", "OVERFLOW", HELP_ONEOF, HELP_OPTIONAL, arguments20, 3},
+    {"write-operation", NULL, HELP_ONEOF, 0, arguments23, 2},
+};
+static const helpArgument arguments25[] = {
+    {"get-block", "GET", HELP_BLOCK, 0, arguments19, 2},
+    {"write", NULL, HELP_BLOCK, 0, arguments24, 2},
+};
+static const helpArgument arguments26[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"operation", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments25, 2},
+};
+static const helpArgument arguments27[] = {
     {"encoding", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments25[] = {
+static const helpArgument arguments28[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"get-block", "GET", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments24, 2},
+    {"get-block", "GET", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments27, 2},
 };
-static const helpArgument arguments26[] = {
+static const helpArgument arguments29[] = {
     {"and", "AND", HELP_TOKEN, 0, NULL, 0},
     {"or", "OR", HELP_TOKEN, 0, NULL, 0},
     {"xor", "XOR", HELP_TOKEN, 0, NULL, 0},
     {"not", "NOT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments27[] = {
-    {"operation", NULL, HELP_ONEOF, 0, arguments26, 4},
+static const helpArgument arguments30[] = {
+    {"operation", NULL, HELP_ONEOF, 0, arguments29, 4},
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments28[] = {
+static const helpArgument arguments31[] = {
     {"byte", "BYTE", HELP_TOKEN, 0, NULL, 0},
     {"bit", "BIT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments29[] = {
-    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments28, 2},
-};
-static const helpArgument arguments30[] = {
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end-unit-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments29, 2},
-};
-static const helpArgument arguments31[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"bit", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"range", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments30, 2},
-};
 static const helpArgument arguments32[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+    {"end", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments31, 2},
 };
 static const helpArgument arguments33[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end-unit-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments32, 2},
 };
 static const helpArgument arguments34[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments32, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments33, 2},
-    {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"bit", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"range", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments33, 2},
 };
 static const helpArgument arguments35[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
@@ -157,69 +152,84 @@ static const helpArgument arguments36[] = {
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments37[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments38[] = {
-    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
-    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments39[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments37, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments38, 2},
-};
-static const helpArgument arguments40[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"wherefrom", NULL, HELP_ONEOF, 0, arguments35, 2},
     {"whereto", NULL, HELP_ONEOF, 0, arguments36, 2},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments39, 2},
 };
-static const helpArgument arguments41[] = {
+static const helpArgument arguments38[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments39[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments40[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments41[] = {
+    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
+    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
+};
 static const helpArgument arguments42[] = {
+    {"limit", NULL, HELP_ONEOF, 0, arguments40, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments41, 2},
+};
+static const helpArgument arguments43[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments38, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments39, 2},
+    {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments42, 2},
+};
+static const helpArgument arguments44[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments45[] = {
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments41, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments44, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments43[] = {
+static const helpArgument arguments46[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments44[] = {
+static const helpArgument arguments47[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments45[] = {
+static const helpArgument arguments48[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments46[] = {
+static const helpArgument arguments49[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments47[] = {
+static const helpArgument arguments50[] = {
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments46, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments49, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments48[] = {
+static const helpArgument arguments51[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments49[] = {
+static const helpArgument arguments52[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"timeout", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments50[] = {
+static const helpArgument arguments53[] = {
     {"position", NULL, HELP_TEXT, 0, NULL, 0},
     {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
     {"slot", "SLOT", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
@@ -227,43 +237,31 @@ static const helpArgument arguments50[] = {
     {"only-keys", "KEYS", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments51[] = {
+static const helpArgument arguments54[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max-burst", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count-per-period", NULL, HELP_INTEGER, 0, NULL, 0},
     {"period", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quantity", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments52[] = {
+static const helpArgument arguments55[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments53[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments52, 2},
-};
-static const helpArgument arguments54[] = {
-    {"capability", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments55[] = {
-    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
-    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments56[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments55, 2},
+    {"mode", NULL, HELP_ONEOF, 0, arguments55, 2},
 };
 static const helpArgument arguments57[] = {
-    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
-    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
-    {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
-    {"slave", "SLAVE", HELP_TOKEN, 0, NULL, 0},
-    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
-    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
+    {"capability", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments58[] = {
-    {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
-    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
+    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
+    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments59[] = {
+    {"enabled", NULL, HELP_ONEOF, 0, arguments58, 2},
+};
+static const helpArgument arguments60[] = {
     {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
     {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
     {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
@@ -271,65 +269,25 @@ static const helpArgument arguments59[] = {
     {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
     {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments60[] = {
-    {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments57, 6},
-    {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments58, 2},
-    {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"flags", "FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"lib-name", "LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"lib-ver", "LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments59, 6},
-    {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"ip:port", "NOT-LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-name", "NOT-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-flags", "NOT-FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-lib-name", "NOT-LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-lib-ver", "NOT-LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-db", "NOT-DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments61[] = {
-    {"ip:port", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-format", NULL, HELP_ONEOF, HELP_MULTIPLE, arguments60, 27},
-};
-static const helpArgument arguments62[] = {
-    {"filter", NULL, HELP_ONEOF, 0, arguments61, 2},
-};
-static const helpArgument arguments63[] = {
-    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
-    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
-    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
-    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments64[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments65[] = {
+static const helpArgument arguments62[] = {
     {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
     {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"primary", "PRIMARY", HELP_TOKEN, 0, NULL, 0},
+    {"slave", "SLAVE", HELP_TOKEN, 0, NULL, 0},
     {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
     {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments66[] = {
-    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments63, 4},
+static const helpArgument arguments63[] = {
     {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments60, 6},
     {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments64, 2},
+    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments61, 2},
     {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
@@ -339,7 +297,7 @@ static const helpArgument arguments66[] = {
     {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments65, 4},
+    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments62, 6},
     {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
@@ -352,52 +310,104 @@ static const helpArgument arguments66[] = {
     {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
+static const helpArgument arguments64[] = {
+    {"ip:port", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-format", NULL, HELP_ONEOF, HELP_MULTIPLE, arguments63, 27},
+};
+static const helpArgument arguments65[] = {
+    {"filter", NULL, HELP_ONEOF, 0, arguments64, 2},
+};
+static const helpArgument arguments66[] = {
+    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
+    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
+    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
+};
 static const helpArgument arguments67[] = {
-    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
-    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
+    {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
+    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments68[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments67, 2},
+    {"normal", "NORMAL", HELP_TOKEN, 0, NULL, 0},
+    {"master", "MASTER", HELP_TOKEN, 0, NULL, 0},
+    {"replica", "REPLICA", HELP_TOKEN, 0, NULL, 0},
+    {"pubsub", "PUBSUB", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments69[] = {
+    {"client-type", "TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments66, 4},
+    {"client-id", "ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"username", "USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"skipme", "SKIPME", HELP_ONEOF, HELP_OPTIONAL, arguments67, 2},
+    {"maxage", "MAXAGE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"name", "NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"idle", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"flags", "FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"lib-name", "LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"lib-ver", "LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"capa", "CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip", "IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-client-type", "NOT-TYPE", HELP_ONEOF, HELP_OPTIONAL, arguments68, 4},
+    {"not-client-id", "NOT-ID", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"not-username", "NOT-USER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "NOT-ADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"ip:port", "NOT-LADDR", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-name", "NOT-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-flags", "NOT-FLAGS", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-lib-name", "NOT-LIB-NAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-lib-ver", "NOT-LIB-VER", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-db", "NOT-DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"not-capa", "NOT-CAPA", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"not-ip", "NOT-IP", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments70[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments70[] = {
-    {"enabled", NULL, HELP_ONEOF, 0, arguments69, 2},
-};
 static const helpArgument arguments71[] = {
+    {"enabled", NULL, HELP_ONEOF, 0, arguments70, 2},
+};
+static const helpArgument arguments72[] = {
+    {"on", "ON", HELP_TOKEN, 0, NULL, 0},
+    {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments73[] = {
+    {"enabled", NULL, HELP_ONEOF, 0, arguments72, 2},
+};
+static const helpArgument arguments74[] = {
     {"write", "WRITE", HELP_TOKEN, 0, NULL, 0},
     {"all", "ALL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments72[] = {
+static const helpArgument arguments75[] = {
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments71, 2},
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments74, 2},
 };
-static const helpArgument arguments73[] = {
+static const helpArgument arguments76[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
     {"skip", "SKIP", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments74[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments73, 3},
+static const helpArgument arguments77[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments76, 3},
 };
-static const helpArgument arguments75[] = {
+static const helpArgument arguments78[] = {
     {"libname", "LIB-NAME", HELP_TEXT, 0, NULL, 0},
     {"libver", "LIB-VER", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments76[] = {
-    {"attr", NULL, HELP_ONEOF, 0, arguments75, 2},
+static const helpArgument arguments79[] = {
+    {"attr", NULL, HELP_ONEOF, 0, arguments78, 2},
 };
-static const helpArgument arguments77[] = {
+static const helpArgument arguments80[] = {
     {"connection-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments78[] = {
+static const helpArgument arguments81[] = {
     {"on", "ON", HELP_TOKEN, 0, NULL, 0},
     {"off", "OFF", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments79[] = {
-    {"status", NULL, HELP_ONEOF, 0, arguments78, 2},
+static const helpArgument arguments82[] = {
+    {"status", NULL, HELP_ONEOF, 0, arguments81, 2},
     {"client-id", "REDIRECT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
     {"bcast", "BCAST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -405,371 +415,361 @@ static const helpArgument arguments79[] = {
     {"optout", "OPTOUT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"noloop", "NOLOOP", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments80[] = {
+static const helpArgument arguments83[] = {
     {"timeout", "TIMEOUT", HELP_TOKEN, 0, NULL, 0},
     {"error", "ERROR", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments81[] = {
-    {"client-id", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"unblock-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments80, 2},
-};
-static const helpArgument arguments82[] = {
-    {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments83[] = {
-    {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
-};
 static const helpArgument arguments84[] = {
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments83, 2},
+    {"client-id", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"unblock-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments83, 2},
 };
 static const helpArgument arguments85[] = {
-    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments86[] = {
-    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments87[] = {
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments88[] = {
+static const helpArgument arguments86[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
+static const helpArgument arguments87[] = {
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments86, 2},
+};
+static const helpArgument arguments88[] = {
+    {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments89[] = {
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments88, 2},
+    {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments90[] = {
+    {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments91[] = {
+    {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments92[] = {
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments91, 2},
+};
+static const helpArgument arguments93[] = {
     {"force", "FORCE", HELP_TOKEN, 0, NULL, 0},
     {"takeover", "TAKEOVER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments91[] = {
-    {"options", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments90, 2},
+static const helpArgument arguments94[] = {
+    {"options", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments93, 2},
 };
-static const helpArgument arguments92[] = {
+static const helpArgument arguments95[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments93[] = {
+static const helpArgument arguments96[] = {
     {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments92, 2},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments95, 2},
 };
-static const helpArgument arguments94[] = {
+static const helpArgument arguments97[] = {
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments95[] = {
+static const helpArgument arguments98[] = {
     {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments96[] = {
+static const helpArgument arguments99[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments97[] = {
+static const helpArgument arguments100[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cluster-bus-port", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments98[] = {
+static const helpArgument arguments101[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments99[] = {
+static const helpArgument arguments102[] = {
     {"slotsrange-token", "SLOTSRANGE", HELP_TOKEN, 0, NULL, 0},
-    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments98, 2},
+    {"range", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments101, 2},
     {"node-token", "NODE", HELP_TOKEN, 0, NULL, 0},
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments100[] = {
-    {"migration-group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments99, 4},
+static const helpArgument arguments103[] = {
+    {"migration-group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments102, 4},
 };
-static const helpArgument arguments101[] = {
+static const helpArgument arguments104[] = {
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments102[] = {
+static const helpArgument arguments105[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments103[] = {
+static const helpArgument arguments106[] = {
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments102, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments105, 2},
 };
-static const helpArgument arguments104[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments103, 2},
+static const helpArgument arguments107[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments106, 2},
 };
-static const helpArgument arguments105[] = {
+static const helpArgument arguments108[] = {
     {"hard", "HARD", HELP_TOKEN, 0, NULL, 0},
     {"soft", "SOFT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments106[] = {
-    {"reset-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments105, 2},
+static const helpArgument arguments109[] = {
+    {"reset-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments108, 2},
 };
-static const helpArgument arguments107[] = {
+static const helpArgument arguments110[] = {
     {"config-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments108[] = {
+static const helpArgument arguments111[] = {
     {"node-id", "IMPORTING", HELP_TEXT, 0, NULL, 0},
     {"node-id", "MIGRATING", HELP_TEXT, 0, NULL, 0},
     {"node-id", "NODE", HELP_TEXT, 0, NULL, 0},
     {"stable", "STABLE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments109[] = {
+static const helpArgument arguments112[] = {
     {"slot", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"subcommand", NULL, HELP_ONEOF, 0, arguments108, 4},
+    {"subcommand", NULL, HELP_ONEOF, 0, arguments111, 4},
     {"timeout", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments110[] = {
+static const helpArgument arguments113[] = {
     {"node-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments111[] = {
+static const helpArgument arguments114[] = {
     {"start-slot", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end-slot", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments112[] = {
+static const helpArgument arguments115[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments113[] = {
+static const helpArgument arguments116[] = {
     {"metric", NULL, HELP_TEXT, 0, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments112, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments115, 2},
 };
-static const helpArgument arguments114[] = {
-    {"slotsrange", "SLOTSRANGE", HELP_BLOCK, 0, arguments111, 2},
-    {"orderby", "ORDERBY", HELP_BLOCK, 0, arguments113, 3},
+static const helpArgument arguments117[] = {
+    {"slotsrange", "SLOTSRANGE", HELP_BLOCK, 0, arguments114, 2},
+    {"orderby", "ORDERBY", HELP_BLOCK, 0, arguments116, 3},
 };
-static const helpArgument arguments115[] = {
-    {"filter", NULL, HELP_ONEOF, 0, arguments114, 2},
+static const helpArgument arguments118[] = {
+    {"filter", NULL, HELP_ONEOF, 0, arguments117, 2},
 };
-static const helpArgument arguments116[] = {
+static const helpArgument arguments119[] = {
     {"cursor", NULL, HELP_TEXT, 0, NULL, 0},
     {"match-pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"slot", "SLOT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments117[] = {
-    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments118[] = {
-    {"command", NULL, HELP_TEXT, 0, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments119[] = {
-    {"command", NULL, HELP_TEXT, 0, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments120[] = {
     {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments121[] = {
+    {"command", NULL, HELP_TEXT, 0, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments122[] = {
+    {"command", NULL, HELP_TEXT, 0, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments123[] = {
+    {"command-name", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments124[] = {
     {"module-name", "MODULE", HELP_TEXT, 0, NULL, 0},
     {"category", "ACLCAT", HELP_TEXT, 0, NULL, 0},
     {"pattern", "PATTERN", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments122[] = {
-    {"filterby", "FILTERBY", HELP_ONEOF, HELP_OPTIONAL, arguments121, 3},
-};
-static const helpArgument arguments123[] = {
-    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
-    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
-    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments124[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"type", NULL, HELP_ONEOF, 0, arguments123, 3},
-};
 static const helpArgument arguments125[] = {
-    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
-    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
-    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
+    {"filterby", "FILTERBY", HELP_ONEOF, HELP_OPTIONAL, arguments124, 3},
 };
 static const helpArgument arguments126[] = {
-    {"type", NULL, HELP_ONEOF, 0, arguments125, 3},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments127[] = {
-    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
-    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
-    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments126, 3},
 };
 static const helpArgument arguments128[] = {
-    {"type", NULL, HELP_ONEOF, 0, arguments127, 3},
-};
-static const helpArgument arguments129[] = {
     {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
     {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
     {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments129[] = {
+    {"type", NULL, HELP_ONEOF, 0, arguments128, 3},
+};
 static const helpArgument arguments130[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"type", NULL, HELP_ONEOF, 0, arguments129, 3},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments131[] = {
-    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments130, 3},
 };
 static const helpArgument arguments132[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"slow", "SLOW", HELP_TOKEN, 0, NULL, 0},
+    {"large-request", "LARGE-REQUEST", HELP_TOKEN, 0, NULL, 0},
+    {"large-reply", "LARGE-REPLY", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments133[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"type", NULL, HELP_ONEOF, 0, arguments132, 3},
+};
+static const helpArgument arguments134[] = {
+    {"parameter", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments135[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments136[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments134[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments133, 2},
+static const helpArgument arguments137[] = {
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments136, 2},
 };
-static const helpArgument arguments135[] = {
+static const helpArgument arguments138[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination-db", "DB", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments136[] = {
+static const helpArgument arguments139[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments137[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments138[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments139[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments140[] = {
-    {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
-    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments141[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments140, 2},
+    {"decrement", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments142[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments143[] = {
+    {"ifeq-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
+    {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments144[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments143, 2},
+};
+static const helpArgument arguments145[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments143[] = {
+static const helpArgument arguments146[] = {
     {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"cursor", "CURSOR", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments144[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments145[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments146[] = {
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments147[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments148[] = {
-    {"script", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments149[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments150[] = {
-    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments151[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"script", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments152[] = {
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments153[] = {
+    {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments154[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments153[] = {
-    {"ifeq", "IFEQ", HELP_BLOCK, 0, arguments151, 2},
-    {"ifne", "IFNE", HELP_BLOCK, 0, arguments152, 2},
+static const helpArgument arguments155[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments156[] = {
+    {"ifeq", "IFEQ", HELP_BLOCK, 0, arguments154, 2},
+    {"ifne", "IFNE", HELP_BLOCK, 0, arguments155, 2},
     {"key", "NX", HELP_TEXT, 0, NULL, 0},
     {"key", "XX", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments154[] = {
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments153, 4},
-};
-static const helpArgument arguments155[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments156[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments157[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments156, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments156, 4},
 };
 static const helpArgument arguments158[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments159[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments159[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments158, 4},
 };
 static const helpArgument arguments160[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments159, 4},
 };
 static const helpArgument arguments161[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments162[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments161, 4},
+};
+static const helpArgument arguments163[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments164[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments162[] = {
-    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments161, 3},
+static const helpArgument arguments165[] = {
+    {"target", "TO", HELP_BLOCK, HELP_OPTIONAL, arguments164, 3},
     {"abort", "ABORT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "TIMEOUT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments163[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments164[] = {
-    {"function", NULL, HELP_TEXT, 0, NULL, 0},
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments165[] = {
-    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
-    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments166[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments165, 2},
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments167[] = {
+    {"function", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments168[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments168[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments167, 2},
-};
 static const helpArgument arguments169[] = {
-    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments168, 2},
 };
 static const helpArgument arguments170[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
@@ -779,356 +779,350 @@ static const helpArgument arguments171[] = {
     {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments170, 2},
 };
 static const helpArgument arguments172[] = {
+    {"library-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments173[] = {
+    {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
+    {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments174[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments173, 2},
+};
+static const helpArgument arguments175[] = {
     {"library-name-pattern", "LIBRARYNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"withcode", "WITHCODE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments173[] = {
+static const helpArgument arguments176[] = {
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"function-code", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments174[] = {
+static const helpArgument arguments177[] = {
     {"flush", "FLUSH", HELP_TOKEN, 0, NULL, 0},
     {"append", "APPEND", HELP_TOKEN, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments175[] = {
+static const helpArgument arguments178[] = {
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments174, 3},
+    {"policy", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments177, 3},
 };
-static const helpArgument arguments176[] = {
+static const helpArgument arguments179[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments177[] = {
+static const helpArgument arguments180[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments178[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments176, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments177, 3},
-};
-static const helpArgument arguments179[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments180[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments179, 4},
 };
 static const helpArgument arguments181[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments179, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments180, 3},
 };
 static const helpArgument arguments182[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments183[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments182, 4},
+};
+static const helpArgument arguments184[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments183[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments184[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments185[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments186[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments187[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments183, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments184, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments185, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments186, 2},
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments188[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments189[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments190[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments191[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments188, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments189, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments190, 2},
-};
-static const helpArgument arguments192[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments193[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments194[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments195[] = {
     {"key", "STORE", HELP_TEXT, 0, NULL, 0},
     {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments196[] = {
+static const helpArgument arguments190[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments192, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments186, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments193, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments194, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments195, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments187, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments188, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments189, 2},
+};
+static const helpArgument arguments191[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments192[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments193[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments194[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments191, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments192, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments193, 2},
+};
+static const helpArgument arguments195[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments196[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments197[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments198[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments199[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments200[] = {
+static const helpArgument arguments198[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments199[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments197, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments195, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments198, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments199, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments196, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments197, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments198, 2},
+};
+static const helpArgument arguments200[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments201[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments202[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments201, 2},
-};
-static const helpArgument arguments203[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments204[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments203, 4},
-};
-static const helpArgument arguments205[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments206[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments205, 4},
-};
-static const helpArgument arguments207[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments208[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments207, 2},
-};
-static const helpArgument arguments209[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments204, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments206, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments208, 2},
-};
-static const helpArgument arguments210[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments211[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments212[] = {
+static const helpArgument arguments202[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments203[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments202, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments209, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments210, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments211, 2},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments200, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments201, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments202, 2},
+};
+static const helpArgument arguments204[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments205[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments204, 2},
+};
+static const helpArgument arguments206[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments207[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments206, 4},
+};
+static const helpArgument arguments208[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments209[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments208, 4},
+};
+static const helpArgument arguments210[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments211[] = {
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments210, 2},
+};
+static const helpArgument arguments212[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments207, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments209, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments211, 2},
+};
+static const helpArgument arguments213[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments214[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments215[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments205, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments212, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments213, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments214, 2},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments213[] = {
+static const helpArgument arguments216[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments214[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments213, 2},
-};
-static const helpArgument arguments215[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments216[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments215, 4},
 };
 static const helpArgument arguments217[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments216, 2},
+};
+static const helpArgument arguments218[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments218[] = {
+static const helpArgument arguments219[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments218, 4},
+};
+static const helpArgument arguments220[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments221[] = {
     {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
     {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments217, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments220, 4},
 };
-static const helpArgument arguments219[] = {
+static const helpArgument arguments222[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments220[] = {
+static const helpArgument arguments223[] = {
     {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments219, 2},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments222, 2},
 };
-static const helpArgument arguments221[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments216, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments218, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments220, 2},
+static const helpArgument arguments224[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments219, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments221, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments223, 2},
 };
-static const helpArgument arguments222[] = {
+static const helpArgument arguments225[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments223[] = {
+static const helpArgument arguments226[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments224[] = {
+static const helpArgument arguments227[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments214, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments221, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments222, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments223, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments217, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments224, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments225, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments226, 2},
     {"storedist", "STOREDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments225[] = {
+static const helpArgument arguments228[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments226[] = {
+static const helpArgument arguments229[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments227[] = {
+static const helpArgument arguments230[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments228[] = {
+static const helpArgument arguments231[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments229[] = {
+static const helpArgument arguments232[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments228, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments231, 5},
 };
-static const helpArgument arguments230[] = {
+static const helpArgument arguments233[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments231[] = {
+static const helpArgument arguments234[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments232[] = {
+static const helpArgument arguments235[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments233[] = {
+static const helpArgument arguments236[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments234[] = {
+static const helpArgument arguments237[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments235[] = {
+static const helpArgument arguments238[] = {
     {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments234, 2},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments237, 2},
     {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments236[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments235, 3},
-};
-static const helpArgument arguments237[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments238[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments239[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments238, 3},
 };
 static const helpArgument arguments240[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments238, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments239, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments241[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
@@ -1142,42 +1136,43 @@ static const helpArgument arguments242[] = {
 };
 static const helpArgument arguments243[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments241, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments242, 2},
 };
 static const helpArgument arguments244[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments245[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments244, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments246[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments244, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments245, 2},
 };
 static const helpArgument arguments247[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments248[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments249[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments248[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments247, 2},
+};
+static const helpArgument arguments249[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
 static const helpArgument arguments250[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments249, 2},
 };
 static const helpArgument arguments251[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments252[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1185,107 +1180,109 @@ static const helpArgument arguments252[] = {
 };
 static const helpArgument arguments253[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments251, 5},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments252, 2},
 };
 static const helpArgument arguments254[] = {
-    {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments255[] = {
-    {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments256[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments254, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments255, 2},
+};
+static const helpArgument arguments257[] = {
+    {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments258[] = {
+    {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments259[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments257[] = {
+static const helpArgument arguments260[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments258[] = {
+static const helpArgument arguments261[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments259[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments260[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments261[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments262[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments263[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments262, 2},
 };
 static const helpArgument arguments264[] = {
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments265[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments266[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments265, 2},
+};
+static const helpArgument arguments267[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments266[] = {
+static const helpArgument arguments268[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments267[] = {
-    {"metrics", "METRICS", HELP_BLOCK, 0, arguments265, 3},
+static const helpArgument arguments269[] = {
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments267, 3},
     {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments266, 2},
-};
-static const helpArgument arguments268[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments269[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments268, 2},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments268, 2},
 };
 static const helpArgument arguments270[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments271[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments270, 2},
 };
 static const helpArgument arguments272[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments270, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments271, 2},
-};
-static const helpArgument arguments273[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments274[] = {
+static const helpArgument arguments273[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments275[] = {
+static const helpArgument arguments274[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments273, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments274, 2},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments272, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments273, 2},
+};
+static const helpArgument arguments275[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments276[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1293,6 +1290,8 @@ static const helpArgument arguments276[] = {
 };
 static const helpArgument arguments277[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments275, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments276, 2},
 };
 static const helpArgument arguments278[] = {
@@ -1304,108 +1303,141 @@ static const helpArgument arguments279[] = {
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments278, 2},
 };
 static const helpArgument arguments280[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments281[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments280, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments280, 2},
 };
 static const helpArgument arguments282[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments283[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments282, 2},
+};
+static const helpArgument arguments284[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments283[] = {
+static const helpArgument arguments285[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments284[] = {
+static const helpArgument arguments286[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments283, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments285, 2},
 };
-static const helpArgument arguments285[] = {
+static const helpArgument arguments287[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments286[] = {
+static const helpArgument arguments288[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments287[] = {
+static const helpArgument arguments289[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments288[] = {
+static const helpArgument arguments290[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments289[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments288, 2},
-};
-static const helpArgument arguments290[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments285, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments286, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments287, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments289, 2},
 };
 static const helpArgument arguments291[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments290, 2},
 };
 static const helpArgument arguments292[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments287, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments288, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments289, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments291, 2},
 };
 static const helpArgument arguments293[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments294[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments293, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments295[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments296[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments295, 2},
 };
 static const helpArgument arguments297[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments298[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments299[] = {
-    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments300[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments301[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments302[] = {
-    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"byint", "BYINT", HELP_INTEGER, 0, NULL, 0},
+    {"byfloat", "BYFLOAT", HELP_DOUBLE, 0, NULL, 0},
 };
 static const helpArgument arguments303[] = {
-    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments304[] = {
-    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments301, 2},
+    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments302, 2},
+    {"lower", "LBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
+    {"upper", "UBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
+    {"saturate", "SATURATE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments303, 5},
+    {"enx", "ENX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments305[] = {
+    {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments306[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments307[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments308[] = {
+    {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments309[] = {
+    {"event", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments310[] = {
+    {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments311[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1413,200 +1445,172 @@ static const helpArgument arguments305[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments306[] = {
+static const helpArgument arguments312[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments307[] = {
+static const helpArgument arguments313[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments308[] = {
+static const helpArgument arguments314[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments307, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments313, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments315[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments310[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments311[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments312[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments310, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments311, 2},
-};
-static const helpArgument arguments313[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments314[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments315[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
-};
 static const helpArgument arguments316[] = {
-    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
-    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments317[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments315, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments316, 2},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments318[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments313, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments314, 2},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments317, 2},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments316, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments317, 2},
 };
 static const helpArgument arguments319[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments320[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments319, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments321[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments322[] = {
+    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
+    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments323[] = {
+    {"limit", NULL, HELP_ONEOF, 0, arguments321, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments322, 2},
+};
+static const helpArgument arguments324[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments319, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments320, 2},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments323, 2},
+};
+static const helpArgument arguments325[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments326[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments325, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments327[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments328[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments323[] = {
+static const helpArgument arguments329[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments324[] = {
+static const helpArgument arguments330[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments325[] = {
+static const helpArgument arguments331[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments326[] = {
+static const helpArgument arguments332[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments327[] = {
+static const helpArgument arguments333[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments328[] = {
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments329[] = {
+static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments330[] = {
+static const helpArgument arguments336[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments331[] = {
+static const helpArgument arguments337[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments332[] = {
+static const helpArgument arguments338[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments333[] = {
+static const helpArgument arguments339[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments340[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments341[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments342[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments335, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments341, 2},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments343[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments334, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments340, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments336, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments342, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments344[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments339[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments340[] = {
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments339, 2},
-    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments341[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments342[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments343[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments344[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments343, 2},
-};
 static const helpArgument arguments345[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments346[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments345, 2},
+    {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments347[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments348[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments345, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments346, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments347, 5},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"db", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments349[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1617,120 +1621,256 @@ static const helpArgument arguments350[] = {
 };
 static const helpArgument arguments351[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments352[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments353[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments354[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments351, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments352, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments353, 5},
 };
 static const helpArgument arguments355[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments356[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments355, 2},
 };
 static const helpArgument arguments357[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments356, 4},
 };
 static const helpArgument arguments358[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments359[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments358, 4},
 };
 static const helpArgument arguments360[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments361[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments362[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments363[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments362, 4},
+};
+static const helpArgument arguments364[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments365[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments364, 4},
+};
+static const helpArgument arguments366[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments367[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments368[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments369[] = {
     {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments364[] = {
+static const helpArgument arguments370[] = {
     {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
     {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments365[] = {
+static const helpArgument arguments371[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments372[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments373[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments374[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments375[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments376[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments377[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments378[] = {
+    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments377, 2},
+};
+static const helpArgument arguments379[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"query", NULL, HELP_TEXT, 0, NULL, 0},
+    {"length", "LENGTH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments378, 2},
+};
+static const helpArgument arguments380[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments381[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments380, 2},
+};
+static const helpArgument arguments382[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments381, 2},
+};
+static const helpArgument arguments383[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments384[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments383, 2},
+};
+static const helpArgument arguments385[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments384, 2},
+};
+static const helpArgument arguments386[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments385, 2},
+};
+static const helpArgument arguments387[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments388[] = {
+    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments387, 2},
+};
+static const helpArgument arguments389[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"query", NULL, HELP_TEXT, 0, NULL, 0},
+    {"lengths", "LENGTHS", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments388, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"maxpathlen", "MAXPATHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments390[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"cursor", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments391[] = {
+    {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
+    {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments392[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments393[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments392, 2},
+};
+static const helpArgument arguments394[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments391, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments393, 2},
+};
+static const helpArgument arguments395[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments366[] = {
+static const helpArgument arguments396[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments367[] = {
+static const helpArgument arguments397[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments368[] = {
+static const helpArgument arguments398[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments369[] = {
+static const helpArgument arguments399[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments370[] = {
+static const helpArgument arguments400[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments371[] = {
+static const helpArgument arguments401[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments372[] = {
+static const helpArgument arguments402[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments373[] = {
+static const helpArgument arguments403[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments374[] = {
+static const helpArgument arguments404[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments375[] = {
+static const helpArgument arguments405[] = {
     {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments376[] = {
+static const helpArgument arguments406[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments377[] = {
+static const helpArgument arguments407[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments378[] = {
+static const helpArgument arguments408[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments379[] = {
+static const helpArgument arguments409[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments380[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments378, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments379, 2},
+static const helpArgument arguments410[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments408, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments409, 2},
 };
-static const helpArgument arguments381[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments380, 2},
+static const helpArgument arguments411[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments410, 2},
 };
-static const helpArgument arguments382[] = {
+static const helpArgument arguments412[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1739,7 +1879,7 @@ static const helpArgument arguments382[] = {
     {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments383[] = {
+static const helpArgument arguments413[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
     {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1748,391 +1888,255 @@ static const helpArgument arguments383[] = {
     {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments384[] = {
+static const helpArgument arguments414[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments385[] = {
+static const helpArgument arguments415[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments386[] = {
+static const helpArgument arguments416[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments387[] = {
+static const helpArgument arguments417[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments388[] = {
+static const helpArgument arguments418[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments389[] = {
+static const helpArgument arguments419[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments390[] = {
+static const helpArgument arguments420[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments391[] = {
+static const helpArgument arguments421[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments392[] = {
+static const helpArgument arguments422[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments389, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments390, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments391, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments419, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments420, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments421, 2},
 };
-static const helpArgument arguments393[] = {
+static const helpArgument arguments423[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments394[] = {
+static const helpArgument arguments424[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments395[] = {
+static const helpArgument arguments425[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments396[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments395, 3},
+static const helpArgument arguments426[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments425, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments427[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments428[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments399[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments398, 2},
+static const helpArgument arguments429[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments428, 2},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments430[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments431[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments432[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments403[] = {
+static const helpArgument arguments433[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments404[] = {
+static const helpArgument arguments434[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments405[] = {
+static const helpArgument arguments435[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments406[] = {
+static const helpArgument arguments436[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments407[] = {
+static const helpArgument arguments437[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments408[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments407, 2},
+static const helpArgument arguments438[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments437, 2},
     {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments409[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments408, 2},
+static const helpArgument arguments439[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments438, 2},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments440[] = {
     {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments411[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments410, 2},
+static const helpArgument arguments441[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments440, 2},
 };
-static const helpArgument arguments412[] = {
+static const helpArgument arguments442[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments413[] = {
+static const helpArgument arguments443[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments414[] = {
+static const helpArgument arguments444[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments415[] = {
+static const helpArgument arguments445[] = {
     {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments416[] = {
+static const helpArgument arguments446[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments417[] = {
+static const helpArgument arguments447[] = {
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
     {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments418[] = {
+static const helpArgument arguments448[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments419[] = {
+static const helpArgument arguments449[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"ip", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
     {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments420[] = {
+static const helpArgument arguments450[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments421[] = {
+static const helpArgument arguments451[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments422[] = {
+static const helpArgument arguments452[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments423[] = {
+static const helpArgument arguments453[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments424[] = {
+static const helpArgument arguments454[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments425[] = {
+static const helpArgument arguments455[] = {
     {"option", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments456[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments425, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments455, 2},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments457[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments428[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments427, 3},
+static const helpArgument arguments458[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments457, 3},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments459[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments460[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
+static const helpArgument arguments461[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments462[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments460, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments431, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments461, 5},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments463[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments434[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments435[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments436[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments437[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments438[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments439[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments437, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments438, 2},
-};
-static const helpArgument arguments440[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments441[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments442[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments440, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments441, 2},
-};
-static const helpArgument arguments443[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments444[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments443, 2},
-};
-static const helpArgument arguments445[] = {
-    {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
-    {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments446[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments445, 2},
-    {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments447[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments446, 5},
-    {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments448[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments447, 2},
-};
-static const helpArgument arguments449[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments450[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments451[] = {
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments452[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments453[] = {
-    {"host", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments454[] = {
-    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
-    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments455[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments453, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments454, 2},
-};
-static const helpArgument arguments456[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments455, 2},
-};
-static const helpArgument arguments457[] = {
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments458[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments459[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments460[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments461[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments462[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments463[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments461, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments462, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments464[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments465[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments466[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments464, 2},
-    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments465, 2},
-    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments467[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments468[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments467, 2},
-};
-static const helpArgument arguments469[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments470[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments471[] = {
+static const helpArgument arguments469[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments470, 2},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments467, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments468, 2},
 };
-static const helpArgument arguments472[] = {
+static const helpArgument arguments470[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments471[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments472[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments470, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments471, 2},
 };
 static const helpArgument arguments473[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2140,167 +2144,303 @@ static const helpArgument arguments473[] = {
 };
 static const helpArgument arguments474[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 4},
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
 };
 static const helpArgument arguments475[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
+    {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments476[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments475, 2},
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments475, 2},
+    {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments477[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments476, 5},
+    {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments478[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments477, 2},
 };
 static const helpArgument arguments479[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments478, 2},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments480[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments481[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments482[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments483[] = {
+    {"host", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments484[] = {
+    {"no", "NO", HELP_TOKEN, 0, NULL, 0},
+    {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments485[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments483, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments484, 2},
+};
+static const helpArgument arguments486[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments485, 2},
+};
+static const helpArgument arguments487[] = {
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments488[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments489[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments490[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments491[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments492[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments493[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments491, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments492, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments494[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments495[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments496[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments494, 2},
+    {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments495, 2},
+    {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments497[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments498[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments497, 2},
+};
+static const helpArgument arguments499[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments500[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments501[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments499, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments500, 2},
+};
+static const helpArgument arguments502[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments503[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments504[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments502, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments503, 2},
+};
+static const helpArgument arguments505[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments506[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments505, 2},
+};
+static const helpArgument arguments507[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments508[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments509[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments508, 2},
+};
+static const helpArgument arguments510[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments511[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments512[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments514[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments485[] = {
+static const helpArgument arguments515[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments516[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments487[] = {
+static const helpArgument arguments517[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments486, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments516, 2},
 };
-static const helpArgument arguments488[] = {
+static const helpArgument arguments518[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments520[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments521[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments522[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments523[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments524[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments525[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments527[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments528[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments499[] = {
+static const helpArgument arguments529[] = {
     {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments500[] = {
+static const helpArgument arguments530[] = {
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments501[] = {
+static const helpArgument arguments531[] = {
     {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
     {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments502[] = {
+static const helpArgument arguments532[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments503[] = {
+static const helpArgument arguments533[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments504[] = {
+static const helpArgument arguments534[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments505[] = {
+static const helpArgument arguments535[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments506[] = {
+static const helpArgument arguments536[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments504, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments505, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments534, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments535, 2},
 };
-static const helpArgument arguments507[] = {
+static const helpArgument arguments537[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments508[] = {
+static const helpArgument arguments538[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments509[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments507, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 2},
+static const helpArgument arguments539[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments537, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments538, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments510[] = {
+static const helpArgument arguments540[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments541[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments512[] = {
+static const helpArgument arguments542[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments509, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments510, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments511, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments539, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments540, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments541, 2},
 };
-static const helpArgument arguments513[] = {
+static const helpArgument arguments543[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2309,12 +2449,12 @@ static const helpArgument arguments513[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments514[] = {
+static const helpArgument arguments544[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments515[] = {
+static const helpArgument arguments545[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2327,559 +2467,559 @@ static const helpArgument arguments515[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments546[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments547[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments548[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments549[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments517, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments518, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments547, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments548, 2},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments550[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments551[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments520, 2},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments550, 2},
     {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments552[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments553[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments554[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments555[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments556[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments525, 2},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments555, 2},
     {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments527[] = {
+static const helpArgument arguments557[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments528[] = {
+static const helpArgument arguments558[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments529[] = {
+static const helpArgument arguments559[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments530[] = {
+static const helpArgument arguments560[] = {
     {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments531[] = {
+static const helpArgument arguments561[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments530, 2},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments560, 2},
 };
-static const helpArgument arguments532[] = {
+static const helpArgument arguments562[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments533[] = {
+static const helpArgument arguments563[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments534[] = {
+static const helpArgument arguments564[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments535[] = {
+static const helpArgument arguments565[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments533, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments534, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments563, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments564, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments566[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments567[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments536, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments566, 5},
 };
-static const helpArgument arguments538[] = {
+static const helpArgument arguments568[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments569[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments570[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments539, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments569, 2},
 };
-static const helpArgument arguments541[] = {
+static const helpArgument arguments571[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments572[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments543[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments541, 2},
+static const helpArgument arguments573[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments571, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments542, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments572, 2},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments574[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments575[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments576[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments577[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments548[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments546, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments547, 2},
+static const helpArgument arguments578[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments576, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments577, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments579[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments548, 4},
+    {"trim", NULL, HELP_BLOCK, 0, arguments578, 4},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments580[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments551[] = {
+static const helpArgument arguments581[] = {
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments552[] = {
+static const helpArgument arguments582[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments553[] = {
+static const helpArgument arguments583[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments550, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments551, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments580, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments581, 2},
     {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments552, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments582, 2},
 };
-static const helpArgument arguments554[] = {
+static const helpArgument arguments584[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments555[] = {
+static const helpArgument arguments585[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments556[] = {
+static const helpArgument arguments586[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments557[] = {
+static const helpArgument arguments587[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments556, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments586, 2},
 };
-static const helpArgument arguments558[] = {
+static const helpArgument arguments588[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments554, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments555, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments557, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments584, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments585, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
 };
-static const helpArgument arguments559[] = {
+static const helpArgument arguments589[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments560[] = {
+static const helpArgument arguments590[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments561[] = {
+static const helpArgument arguments591[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments562[] = {
+static const helpArgument arguments592[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments563[] = {
+static const helpArgument arguments593[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments564[] = {
+static const helpArgument arguments594[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments565[] = {
+static const helpArgument arguments595[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments563, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments564, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments593, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments594, 2},
 };
-static const helpArgument arguments566[] = {
+static const helpArgument arguments596[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments567[] = {
+static const helpArgument arguments597[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments568[] = {
+static const helpArgument arguments598[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments566, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments567, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments596, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments597, 2},
 };
-static const helpArgument arguments569[] = {
+static const helpArgument arguments599[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments570[] = {
+static const helpArgument arguments600[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments569, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments599, 2},
 };
-static const helpArgument arguments571[] = {
+static const helpArgument arguments601[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments572[] = {
+static const helpArgument arguments602[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments573[] = {
+static const helpArgument arguments603[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments572, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments602, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments574[] = {
+static const helpArgument arguments604[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments575[] = {
+static const helpArgument arguments605[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments576[] = {
+static const helpArgument arguments606[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments575, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments605, 3},
 };
-static const helpArgument arguments577[] = {
+static const helpArgument arguments607[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments578[] = {
+static const helpArgument arguments608[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments579[] = {
+static const helpArgument arguments609[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments578, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments608, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments580[] = {
+static const helpArgument arguments610[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments581[] = {
+static const helpArgument arguments611[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments582[] = {
+static const helpArgument arguments612[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments581, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments611, 2},
 };
-static const helpArgument arguments583[] = {
+static const helpArgument arguments613[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments584[] = {
+static const helpArgument arguments614[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments585[] = {
+static const helpArgument arguments615[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments583, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments584, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments613, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments614, 2},
 };
-static const helpArgument arguments586[] = {
+static const helpArgument arguments616[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments587[] = {
+static const helpArgument arguments617[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments588[] = {
+static const helpArgument arguments618[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments587, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments616, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments617, 2},
 };
-static const helpArgument arguments589[] = {
+static const helpArgument arguments619[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments590[] = {
+static const helpArgument arguments620[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments589, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments619, 2},
 };
-static const helpArgument arguments591[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments592[] = {
+static const helpArgument arguments621[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments593[] = {
+static const helpArgument arguments622[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments623[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments594[] = {
+static const helpArgument arguments624[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments623, 2},
 };
-static const helpArgument arguments595[] = {
+static const helpArgument arguments625[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments596[] = {
+static const helpArgument arguments626[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments595, 2},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments625, 2},
 };
-static const helpArgument arguments597[] = {
+static const helpArgument arguments627[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments598[] = {
+static const helpArgument arguments628[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments599[] = {
+static const helpArgument arguments629[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments597, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments627, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments598, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments628, 2},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments600[] = {
+static const helpArgument arguments630[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments601[] = {
+static const helpArgument arguments631[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments600, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments630, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments602[] = {
+static const helpArgument arguments632[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments603[] = {
+static const helpArgument arguments633[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments602, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments632, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments604[] = {
+static const helpArgument arguments634[] = {
     {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
     {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments605[] = {
+static const helpArgument arguments635[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments606[] = {
+static const helpArgument arguments636[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments604, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments634, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments605, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments635, 2},
 };
-static const helpArgument arguments607[] = {
+static const helpArgument arguments637[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments608[] = {
+static const helpArgument arguments638[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments609[] = {
+static const helpArgument arguments639[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments610[] = {
+static const helpArgument arguments640[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments611[] = {
+static const helpArgument arguments641[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments612[] = {
+static const helpArgument arguments642[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments613[] = {
+static const helpArgument arguments643[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments614[] = {
+static const helpArgument arguments644[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments613, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments643, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments615[] = {
+static const helpArgument arguments645[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments616[] = {
+static const helpArgument arguments646[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments615, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments645, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments617[] = {
+static const helpArgument arguments647[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments618[] = {
+static const helpArgument arguments648[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments619[] = {
+static const helpArgument arguments649[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments620[] = {
+static const helpArgument arguments650[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments621[] = {
+static const helpArgument arguments651[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments620, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments650, 2},
 };
-static const helpArgument arguments622[] = {
+static const helpArgument arguments652[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments623[] = {
+static const helpArgument arguments653[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments622, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments652, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments624[] = {
+static const helpArgument arguments654[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments625[] = {
+static const helpArgument arguments655[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments624, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments654, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -2887,16 +3027,22 @@ const helpEntry helpEntries[] = {
      "A container for Access List Control commands.", "6.0.0", "server", NULL, 0},
     {"ACL CAT", "[category]",
      "Lists the ACL categories, or the commands inside a category.", "6.0.0", "server", arguments0, 1},
+    {"ACL DELROLE", "rolename [rolename ...]",
+     "Deletes ACL roles that no user holds.", "9.2.0", "server", arguments1, 1},
     {"ACL DELUSER", "username [username ...]",
-     "Deletes ACL users, and terminates their connections.", "6.0.0", "server", arguments1, 1},
+     "Deletes ACL users, and terminates their connections.", "6.0.0", "server", arguments2, 1},
+    {"ACL DIGEST", "",
+     "Returns a digest of all users and roles, to compare those of servers.", "9.2.0", "server", NULL, 0},
     {"ACL DRYRUN", "username command [arg [arg ...]]",
-     "Simulates the execution of a command by a user, without executing the command.", "7.0.0", "server", arguments2, 3},
+     "Simulates the execution of a command by a user, without executing the command.", "7.0.0", "server", arguments3, 3},
     {"ACL EXPORT", "",
      "Dumps the effective rules in ACL file format, as Valkey loads them: without the rules that only this server has.", "9.1.0", "server", NULL, 0},
     {"ACL GENPASS", "[bits]",
-     "Generates a pseudorandom, secure password that can be used to identify ACL users.", "6.0.0", "server", arguments3, 1},
+     "Generates a pseudorandom, secure password that can be used to identify ACL users.", "6.0.0", "server", arguments4, 1},
+    {"ACL GETROLE", "rolename",
+     "Lists the ACL rules of a role and the users that hold it.", "9.2.0", "server", arguments5, 1},
     {"ACL GETUSER", "username",
-     "Lists the ACL rules of a user.", "6.0.0", "server", arguments4, 1},
+     "Lists the ACL rules of a user.", "6.0.0", "server", arguments6, 1},
     {"ACL HELP", "",
      "Returns helpful text about the different subcommands.", "6.0.0", "server", NULL, 0},
     {"ACL LIST", "",
@@ -2904,53 +3050,57 @@ const helpEntry helpEntries[] = {
     {"ACL LOAD", "",
      "Reloads the rules from the configured ACL file.", "6.0.0", "server", NULL, 0},
     {"ACL LOG", "[count|RESET]",
-     "Lists recent security events generated due to ACL rules.", "6.0.0", "server", arguments6, 1},
+     "Lists recent security events generated due to ACL rules.", "6.0.0", "server", arguments8, 1},
+    {"ACL ROLES", "",
+     "Lists all ACL roles.", "9.2.0", "server", NULL, 0},
     {"ACL SAVE", "",
      "Saves the effective ACL rules in the configured ACL file.", "6.0.0", "server", NULL, 0},
+    {"ACL SETROLE", "rolename [rule [rule ...]]",
+     "Creates and modifies an ACL role and its rules.", "9.2.0", "server", arguments9, 2},
     {"ACL SETUSER", "username [rule [rule ...]]",
-     "Creates and modifies an ACL user and its rules.", "6.0.0", "server", arguments7, 2},
+     "Creates and modifies an ACL user and its rules.", "6.0.0", "server", arguments10, 2},
     {"ACL USERS", "",
      "Lists all ACL users.", "6.0.0", "server", NULL, 0},
     {"ACL WHOAMI", "",
      "Returns the authenticated username of the current connection.", "6.0.0", "server", NULL, 0},
     {"APPEND", "key value",
-     "Appends a string to the value of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments8, 2},
+     "Appends a string to the value of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments11, 2},
     {"ASKING", "",
      "Signals that a cluster client is following an -ASK redirect.", "3.0.0", "cluster", NULL, 0},
     {"AUTH", "[username] password",
-     "Authenticates the connection.", "1.0.0", "connection", arguments9, 2},
+     "Authenticates the connection.", "1.0.0", "connection", arguments12, 2},
     {"BGREWRITEAOF", "",
      "Asynchronously rewrites the append-only file to disk.", "1.0.0", "server", NULL, 0},
     {"BGSAVE", "[SCHEDULE|CANCEL]",
-     "Asynchronously saves the database(s) to disk.", "1.0.0", "server", arguments11, 1},
+     "Asynchronously saves the database(s) to disk.", "1.0.0", "server", arguments14, 1},
     {"BITCOUNT", "key [start [end [BYTE|BIT]]]",
-     "Counts the number of set bits (population counting) in a string.", "2.6.0", "bitmap", arguments15, 2},
+     "Counts the number of set bits (population counting) in a string.", "2.6.0", "bitmap", arguments18, 2},
     {"BITFIELD", "key [GET encoding offset|[OVERFLOW WRAP|SAT|FAIL] SET encoding offset value|INCRBY encoding offset increment [GET encoding offset|[OVERFLOW WRAP|SAT|FAIL] SET encoding offset value|INCRBY encoding offset increment ...]]",
-     "Performs arbitrary bitfield integer operations on strings.", "3.2.0", "bitmap", arguments23, 2},
+     "Performs arbitrary bitfield integer operations on strings.", "3.2.0", "bitmap", arguments26, 2},
     {"BITFIELD_RO", "key [GET encoding offset [GET encoding offset ...]]",
-     "Performs arbitrary read-only bitfield integer operations on strings.", "6.0.0", "bitmap", arguments25, 2},
+     "Performs arbitrary read-only bitfield integer operations on strings.", "6.0.0", "bitmap", arguments28, 2},
     {"BITOP", "AND|OR|XOR|NOT destkey key [key ...]",
-     "Performs bitwise operations on multiple strings, and stores the result.", "2.6.0", "bitmap", arguments27, 3},
+     "Performs bitwise operations on multiple strings, and stores the result.", "2.6.0", "bitmap", arguments30, 3},
     {"BITPOS", "key bit [start [end [BYTE|BIT]]]",
-     "Finds the first set (1) or clear (0) bit in a string.", "2.8.7", "bitmap", arguments31, 3},
+     "Finds the first set (1) or clear (0) bit in a string.", "2.8.7", "bitmap", arguments34, 3},
     {"BLMOVE", "source destination LEFT|RIGHT LEFT|RIGHT timeout",
-     "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.", "6.2.0", "list", arguments34, 5},
+     "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.", "6.2.0", "list", arguments37, 5},
     {"BLMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT timeout [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Blocks until there are elements otherwise. Deletes the list if the last element was moved.", "9.1.0", "list", arguments40, 6},
+     "Moves several elements from one list to another and returns them. Blocks until there are elements otherwise. Deletes the list if the last element was moved.", "9.1.0", "list", arguments43, 6},
     {"BLMPOP", "timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "7.0.0", "list", arguments42, 5},
+     "Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "7.0.0", "list", arguments45, 5},
     {"BLPOP", "key [key ...] timeout",
-     "Removes and returns the first element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.0.0", "list", arguments43, 2},
+     "Removes and returns the first element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.0.0", "list", arguments46, 2},
     {"BRPOP", "key [key ...] timeout",
-     "Removes and returns the last element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.0.0", "list", arguments44, 2},
+     "Removes and returns the last element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.0.0", "list", arguments47, 2},
     {"BRPOPLPUSH", "source destination timeout",
-     "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.2.0", "list", arguments45, 3},
+     "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was popped.", "2.2.0", "list", arguments48, 3},
     {"BZMPOP", "timeout numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Removes and returns a member by score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "7.0.0", "sorted-set", arguments47, 5},
+     "Removes and returns a member by score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "7.0.0", "sorted-set", arguments50, 5},
     {"BZPOPMAX", "key [key ...] timeout",
-     "Removes and returns the member with the highest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments48, 2},
+     "Removes and returns the member with the highest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments51, 2},
     {"BZPOPMIN", "key [key ...] timeout",
-     "Removes and returns the member with the lowest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments49, 2},
+     "Removes and returns the member with the lowest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.", "5.0.0", "sorted-set", arguments52, 2},
     {"CHANGES", "",
      "A container for commands about the stream of changes.", "9.1.0", "server", NULL, 0},
     {"CHANGES HELP", "",
@@ -2958,15 +3108,15 @@ const helpEntry helpEntries[] = {
     {"CHANGES POSITION", "",
      "Returns the position of the stream of changes now.", "9.1.0", "server", NULL, 0},
     {"CHANGES READ", "position [PREFIX prefix [PREFIX prefix ...]] [SLOT slot [SLOT slot ...]] [COUNT count] [KEYS] [BLOCK milliseconds]",
-     "Returns the changes of the dataset after a position of the stream.", "9.1.0", "server", arguments50, 6},
+     "Returns the changes of the dataset after a position of the stream.", "9.1.0", "server", arguments53, 6},
     {"CL.THROTTLE", "key max-burst count-per-period period [quantity]",
-     "Limits the rate of an action: tells whether it may be done now, and counts it if so.", "9.1.0", "string", arguments51, 5},
+     "Limits the rate of an action: tells whether it may be done now, and counts it if so.", "9.1.0", "string", arguments54, 5},
     {"CLIENT", "",
      "A container for client connection commands.", "2.4.0", "connection", NULL, 0},
     {"CLIENT CACHING", "YES|NO",
-     "Instructs the server whether to track the keys in the next request.", "6.0.0", "connection", arguments53, 1},
+     "Instructs the server whether to track the keys in the next request.", "6.0.0", "connection", arguments56, 1},
     {"CLIENT CAPA", "capability [capability ...]",
-     "A client claims its capability.", "8.0.0", "connection", arguments54, 1},
+     "A client claims its capability.", "8.0.0", "connection", arguments57, 1},
     {"CLIENT GETNAME", "",
      "Returns the name of the connection.", "2.6.9", "connection", NULL, 0},
     {"CLIENT GETREDIR", "",
@@ -2976,61 +3126,61 @@ const helpEntry helpEntries[] = {
     {"CLIENT ID", "",
      "Returns the unique client ID of the connection.", "5.0.0", "connection", NULL, 0},
     {"CLIENT IMPORT-SOURCE", "ON|OFF",
-     "Marks this client as an import source when the server is in import mode.", "8.1.0", "connection", arguments56, 1},
+     "Marks this client as an import source when the server is in import mode.", "8.1.0", "connection", arguments59, 1},
     {"CLIENT INFO", "",
      "Returns information about the connection.", "6.2.0", "connection", NULL, 0},
     {"CLIENT KILL", "ip:port|[ID client-id [client-id ...]]|[TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[USER username]|[ADDR ip:port]|[LADDR ip:port]|[SKIPME YES|NO]|[MAXAGE maxage]|[NAME name]|[IDLE idle]|[FLAGS flags]|[LIB-NAME lib-name]|[LIB-VER lib-ver]|[DB db]|[CAPA capa]|[IP ip]|[NOT-TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[NOT-ID not-client-id [not-client-id ...]]|[NOT-USER not-username]|[NOT-ADDR ip:port]|[NOT-LADDR ip:port]|[NOT-NAME not-name]|[NOT-FLAGS not-flags]|[NOT-LIB-NAME not-lib-name]|[NOT-LIB-VER not-lib-ver]|[NOT-DB not-db]|[NOT-CAPA not-capa]|[NOT-IP not-ip] [[ID client-id [client-id ...]]|[TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[USER username]|[ADDR ip:port]|[LADDR ip:port]|[SKIPME YES|NO]|[MAXAGE maxage]|[NAME name]|[IDLE idle]|[FLAGS flags]|[LIB-NAME lib-name]|[LIB-VER lib-ver]|[DB db]|[CAPA capa]|[IP ip]|[NOT-TYPE NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB]|[NOT-ID not-client-id [not-client-id ...]]|[NOT-USER not-username]|[NOT-ADDR ip:port]|[NOT-LADDR ip:port]|[NOT-NAME not-name]|[NOT-FLAGS not-flags]|[NOT-LIB-NAME not-lib-name]|[NOT-LIB-VER not-lib-ver]|[NOT-DB not-db]|[NOT-CAPA not-capa]|[NOT-IP not-ip] ...]",
-     "Terminates open connections.", "2.4.0", "connection", arguments62, 1},
+     "Terminates open connections.", "2.4.0", "connection", arguments65, 1},
     {"CLIENT LIST", "[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID client-id [client-id ...]] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME YES|NO] [MAXAGE maxage] [NAME name] [IDLE idle] [FLAGS flags] [LIB-NAME lib-name] [LIB-VER lib-ver] [DB db] [CAPA capa] [IP ip] [NOT-TYPE NORMAL|MASTER|REPLICA|PUBSUB] [NOT-ID not-client-id [not-client-id ...]] [NOT-USER not-username] [NOT-ADDR ip:port] [NOT-LADDR ip:port] [NOT-NAME not-name] [NOT-FLAGS not-flags] [NOT-LIB-NAME not-lib-name] [NOT-LIB-VER not-lib-ver] [NOT-DB not-db] [NOT-CAPA not-capa] [NOT-IP not-ip]",
-     "Lists open connections.", "2.4.0", "connection", arguments66, 27},
+     "Lists open connections.", "2.4.0", "connection", arguments69, 27},
     {"CLIENT NO-EVICT", "ON|OFF",
-     "Sets the client eviction mode of the connection.", "7.0.0", "connection", arguments68, 1},
+     "Sets the client eviction mode of the connection.", "7.0.0", "connection", arguments71, 1},
     {"CLIENT NO-TOUCH", "ON|OFF",
-     "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.", "7.2.0", "connection", arguments70, 1},
+     "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.", "7.2.0", "connection", arguments73, 1},
     {"CLIENT PAUSE", "timeout [WRITE|ALL]",
-     "Suspends commands processing.", "3.0.0", "connection", arguments72, 2},
+     "Suspends commands processing.", "3.0.0", "connection", arguments75, 2},
     {"CLIENT REPLY", "ON|OFF|SKIP",
-     "Instructs the server whether to reply to commands.", "3.2.0", "connection", arguments74, 1},
+     "Instructs the server whether to reply to commands.", "3.2.0", "connection", arguments77, 1},
     {"CLIENT SETINFO", "LIB-NAME libname|LIB-VER libver",
-     "Sets information specific to the client or connection.", "7.2.0", "connection", arguments76, 1},
+     "Sets information specific to the client or connection.", "7.2.0", "connection", arguments79, 1},
     {"CLIENT SETNAME", "connection-name",
-     "Sets the connection name.", "2.6.9", "connection", arguments77, 1},
+     "Sets the connection name.", "2.6.9", "connection", arguments80, 1},
     {"CLIENT TRACKING", "ON|OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-     "Controls server-assisted client-side caching for the connection.", "6.0.0", "connection", arguments79, 7},
+     "Controls server-assisted client-side caching for the connection.", "6.0.0", "connection", arguments82, 7},
     {"CLIENT TRACKINGINFO", "",
      "Returns information about server-assisted client-side caching for the connection.", "6.2.0", "connection", NULL, 0},
     {"CLIENT UNBLOCK", "client-id [TIMEOUT|ERROR]",
-     "Unblocks a client blocked by a blocking command from a different connection.", "5.0.0", "connection", arguments81, 2},
+     "Unblocks a client blocked by a blocking command from a different connection.", "5.0.0", "connection", arguments84, 2},
     {"CLIENT UNPAUSE", "",
      "Resumes processing commands from paused clients.", "6.2.0", "connection", NULL, 0},
     {"CLUSTER", "",
      "A container for Cluster commands.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER ADDSLOTS", "slot [slot ...]",
-     "Assigns new hash slots to a node.", "3.0.0", "cluster", arguments82, 1},
+     "Assigns new hash slots to a node.", "3.0.0", "cluster", arguments85, 1},
     {"CLUSTER ADDSLOTSRANGE", "start-slot end-slot [start-slot end-slot ...]",
-     "Assigns new hash slot ranges to a node.", "7.0.0", "cluster", arguments84, 1},
+     "Assigns new hash slot ranges to a node.", "7.0.0", "cluster", arguments87, 1},
     {"CLUSTER BUMPEPOCH", "",
      "Advances the cluster config epoch.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER CANCELSLOTMIGRATIONS", "",
      "Cancel all current ongoing slot migration operations.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTER COUNT-FAILURE-REPORTS", "node-id",
-     "Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.", "3.0.0", "cluster", arguments85, 1},
+     "Returns the number of active failure reports for a node. No new reports are created once the node is marked as failed.", "3.0.0", "cluster", arguments88, 1},
     {"CLUSTER COUNTKEYSINSLOT", "slot",
-     "Returns the number of keys in a hash slot.", "3.0.0", "cluster", arguments86, 1},
+     "Returns the number of keys in a hash slot.", "3.0.0", "cluster", arguments89, 1},
     {"CLUSTER DELSLOTS", "slot [slot ...]",
-     "Sets hash slots as unbound for a node.", "3.0.0", "cluster", arguments87, 1},
+     "Sets hash slots as unbound for a node.", "3.0.0", "cluster", arguments90, 1},
     {"CLUSTER DELSLOTSRANGE", "start-slot end-slot [start-slot end-slot ...]",
-     "Sets hash slot ranges as unbound for a node.", "7.0.0", "cluster", arguments89, 1},
+     "Sets hash slot ranges as unbound for a node.", "7.0.0", "cluster", arguments92, 1},
     {"CLUSTER FAILOVER", "[FORCE|TAKEOVER]",
-     "Forces a replica to perform a manual failover of its primary.", "3.0.0", "cluster", arguments91, 1},
+     "Forces a replica to perform a manual failover of its primary.", "3.0.0", "cluster", arguments94, 1},
     {"CLUSTER FLUSHSLOT", "slot [ASYNC|SYNC]",
-     "Removes all keys from the target slot.", "9.0.0", "cluster", arguments93, 2},
+     "Removes all keys from the target slot.", "9.0.0", "cluster", arguments96, 2},
     {"CLUSTER FLUSHSLOTS", "",
      "Deletes all slots information from a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER FORGET", "node-id",
-     "Removes a node from the nodes table.", "3.0.0", "cluster", arguments94, 1},
+     "Removes a node from the nodes table.", "3.0.0", "cluster", arguments97, 1},
     {"CLUSTER GETKEYSINSLOT", "slot count",
-     "Returns the key names in a hash slot.", "3.0.0", "cluster", arguments95, 2},
+     "Returns the key names in a hash slot.", "3.0.0", "cluster", arguments98, 2},
     {"CLUSTER GETSLOTMIGRATIONS", "",
      "Gets the status of ongoing and recently finished slot import and export operations.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTER HELP", "",
@@ -3038,13 +3188,13 @@ const helpEntry helpEntries[] = {
     {"CLUSTER INFO", "",
      "Returns information about the state of a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER KEYSLOT", "key",
-     "Returns the hash slot for a key.", "3.0.0", "cluster", arguments96, 1},
+     "Returns the hash slot for a key.", "3.0.0", "cluster", arguments99, 1},
     {"CLUSTER LINKS", "",
      "Returns a list of all TCP links to and from peer nodes.", "7.0.0", "cluster", NULL, 0},
     {"CLUSTER MEET", "ip port [cluster-bus-port]",
-     "Forces a node to handshake with another node.", "3.0.0", "cluster", arguments97, 3},
+     "Forces a node to handshake with another node.", "3.0.0", "cluster", arguments100, 3},
     {"CLUSTER MIGRATESLOTS", "SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id [SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id ...]",
-     "Migrate the given slots from this node to the specified nodes.", "9.0.0", "cluster", arguments100, 1},
+     "Migrate the given slots from this node to the specified nodes.", "9.0.0", "cluster", arguments103, 1},
     {"CLUSTER MYID", "",
      "Returns the ID of a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER MYSHARDID", "",
@@ -3052,275 +3202,277 @@ const helpEntry helpEntries[] = {
     {"CLUSTER NODES", "",
      "Returns the cluster configuration for a node.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER REPLICAS", "node-id",
-     "Lists the replica nodes of a primary node.", "5.0.0", "cluster", arguments101, 1},
+     "Lists the replica nodes of a primary node.", "5.0.0", "cluster", arguments104, 1},
     {"CLUSTER REPLICATE", "node-id|NO ONE",
-     "Configures a node as replica of a primary node or detaches a replica from its primary.", "3.0.0", "cluster", arguments104, 1},
+     "Configures a node as replica of a primary node or detaches a replica from its primary.", "3.0.0", "cluster", arguments107, 1},
     {"CLUSTER RESET", "[HARD|SOFT]",
-     "Resets a node.", "3.0.0", "cluster", arguments106, 1},
+     "Resets a node.", "3.0.0", "cluster", arguments109, 1},
     {"CLUSTER SAVECONFIG", "",
      "Forces a node to save the cluster configuration to disk.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER SET-CONFIG-EPOCH", "config-epoch",
-     "Sets the configuration epoch for a new node.", "3.0.0", "cluster", arguments107, 1},
+     "Sets the configuration epoch for a new node.", "3.0.0", "cluster", arguments110, 1},
     {"CLUSTER SETSLOT", "slot IMPORTING node-id|MIGRATING node-id|NODE node-id|STABLE [TIMEOUT timeout]",
-     "Binds a hash slot to a node.", "3.0.0", "cluster", arguments109, 3},
+     "Binds a hash slot to a node.", "3.0.0", "cluster", arguments112, 3},
     {"CLUSTER SHARDS", "",
      "Returns the mapping of cluster slots to shards.", "7.0.0", "cluster", NULL, 0},
     {"CLUSTER SLAVES", "node-id",
-     "Lists the replica nodes of a primary node.", "3.0.0", "cluster", arguments110, 1},
+     "Lists the replica nodes of a primary node.", "3.0.0", "cluster", arguments113, 1},
     {"CLUSTER SLOT-STATS", "SLOTSRANGE start-slot end-slot|ORDERBY metric [LIMIT limit] [ASC|DESC]",
-     "Return an array of slot usage statistics for slots assigned to the current node.", "8.0.0", "cluster", arguments115, 1},
+     "Return an array of slot usage statistics for slots assigned to the current node.", "8.0.0", "cluster", arguments118, 1},
     {"CLUSTER SLOTS", "",
      "Returns the mapping of cluster slots to nodes.", "3.0.0", "cluster", NULL, 0},
     {"CLUSTER SYNCSLOTS", "",
      "A container for internal slot migration commands.", "9.0.0", "cluster", NULL, 0},
     {"CLUSTERSCAN", "cursor [MATCH match-pattern] [COUNT count] [TYPE type] [SLOT slot]",
-     "Iterates over the keys in the cluster.", "9.1.0", "cluster", arguments116, 5},
+     "Iterates over the keys in the cluster.", "9.1.0", "cluster", arguments119, 5},
     {"COMMAND", "",
      "Returns detailed information about all commands.", "2.8.13", "server", NULL, 0},
     {"COMMAND COUNT", "",
      "Returns a count of commands.", "2.8.13", "server", NULL, 0},
     {"COMMAND DOCS", "[command-name [command-name ...]]",
-     "Returns documentary information about one, multiple or all commands.", "7.0.0", "server", arguments117, 1},
+     "Returns documentary information about one, multiple or all commands.", "7.0.0", "server", arguments120, 1},
     {"COMMAND GETKEYS", "command [arg [arg ...]]",
-     "Extracts the key names from an arbitrary command.", "2.8.13", "server", arguments118, 2},
+     "Extracts the key names from an arbitrary command.", "2.8.13", "server", arguments121, 2},
     {"COMMAND GETKEYSANDFLAGS", "command [arg [arg ...]]",
-     "Extracts the key names and access flags for an arbitrary command.", "7.0.0", "server", arguments119, 2},
+     "Extracts the key names and access flags for an arbitrary command.", "7.0.0", "server", arguments122, 2},
     {"COMMAND HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
     {"COMMAND INFO", "[command-name [command-name ...]]",
-     "Returns information about one, multiple or all commands.", "2.8.13", "server", arguments120, 1},
+     "Returns information about one, multiple or all commands.", "2.8.13", "server", arguments123, 1},
     {"COMMAND LIST", "[FILTERBY MODULE module-name|ACLCAT category|PATTERN pattern]",
-     "Returns a list of command names.", "7.0.0", "server", arguments122, 1},
+     "Returns a list of command names.", "7.0.0", "server", arguments125, 1},
     {"COMMANDLOG", "",
      "A container for command log commands.", "8.1.0", "server", NULL, 0},
     {"COMMANDLOG GET", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the specified command log's entries.", "8.1.0", "server", arguments124, 2},
+     "Returns the specified command log's entries.", "8.1.0", "server", arguments127, 2},
     {"COMMANDLOG HELP", "",
      "Shows helpful text about the different subcommands.", "8.1.0", "server", NULL, 0},
     {"COMMANDLOG LEN", "SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the number of entries in the specified type of command log.", "8.1.0", "server", arguments126, 1},
+     "Returns the number of entries in the specified type of command log.", "8.1.0", "server", arguments129, 1},
     {"COMMANDLOG RESET", "SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments128, 1},
+     "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments131, 1},
     {"COMMANDLOG USERS", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the specified command log's entries, each with the user as a seventh item.", "9.1.0", "server", arguments130, 2},
+     "Returns the specified command log's entries, each with the user as a seventh item.", "9.1.0", "server", arguments133, 2},
     {"CONFIG", "",
      "A container for server configuration commands.", "2.0.0", "server", NULL, 0},
     {"CONFIG GET", "parameter [parameter ...]",
-     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments131, 1},
+     "Returns the effective values of configuration parameters.", "2.0.0", "server", arguments134, 1},
     {"CONFIG HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "server", NULL, 0},
     {"CONFIG INFO", "pattern [pattern ...]",
-     "Returns type, flags and possible values of configuration parameters.", "9.2.0", "server", arguments132, 1},
+     "Returns type, flags and possible values of configuration parameters.", "9.2.0", "server", arguments135, 1},
     {"CONFIG RESETSTAT", "",
      "Resets the server's statistics.", "2.0.0", "server", NULL, 0},
     {"CONFIG REWRITE", "",
      "Persists the effective configuration to file.", "2.8.0", "server", NULL, 0},
     {"CONFIG SET", "parameter value [parameter value ...]",
-     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments134, 1},
+     "Sets configuration parameters in-flight.", "2.0.0", "server", arguments137, 1},
     {"COPY", "source destination [DB destination-db] [REPLACE]",
-     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments135, 4},
+     "Copies the value of a key to a new key.", "6.2.0", "generic", arguments138, 4},
     {"COUNTPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments136, 3},
+     "Counts the keys that begin with a prefix.", "9.1.0", "generic", arguments139, 3},
     {"DBSIZE", "",
      "Returns the number of keys in the database.", "1.0.0", "server", NULL, 0},
     {"DEBUG", "",
      "A container for debugging commands.", "1.0.0", "server", NULL, 0},
     {"DECR", "key",
-     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments137, 1},
+     "Decrements the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments140, 1},
     {"DECRBY", "key decrement",
-     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments138, 2},
+     "Decrements the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments141, 2},
     {"DEL", "key [key ...]",
-     "Deletes one or more keys.", "1.0.0", "generic", arguments139, 1},
+     "Deletes one or more keys.", "1.0.0", "generic", arguments142, 1},
     {"DELEX", "key [IFEQ ifeq-value|IFNE ifne-value]",
-     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.2.0", "string", arguments141, 2},
+     "Deletes a key, if a condition on its value or the digest of its value is met.", "9.2.0", "string", arguments144, 2},
     {"DELIFEQ", "key value",
-     "Delete key if value matches string.", "9.0.0", "string", arguments142, 2},
+     "Delete key if value matches string.", "9.0.0", "string", arguments145, 2},
     {"DELPREFIX", "prefix [COUNT count] [CURSOR cursor]",
-     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments143, 3},
+     "Deletes the keys that begin with a prefix, and reclaims their memory asynchronously.", "9.1.0", "generic", arguments146, 3},
     {"DIGEST", "key",
-     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments144, 1},
+     "Returns the digest of a string value: XXH3 of 64 bits, in hexadecimal.", "9.1.0", "string", arguments147, 1},
     {"DISCARD", "",
      "Discards a transaction.", "2.0.0", "transactions", NULL, 0},
     {"DUMP", "key",
-     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments145, 1},
+     "Returns a serialized representation of the value stored at a key.", "2.6.0", "generic", arguments148, 1},
     {"ECHO", "message",
-     "Returns the given string.", "1.0.0", "connection", arguments146, 1},
+     "Returns the given string.", "1.0.0", "connection", arguments149, 1},
     {"EVAL", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments147, 4},
+     "Executes a server-side Lua script.", "2.6.0", "scripting", arguments150, 4},
     {"EVALSHA", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments149, 4},
+     "Executes a server-side Lua script by SHA1 digest.", "2.6.0", "scripting", arguments152, 4},
     {"EVALSHA_RO", "sha1 numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments150, 4},
+     "Executes a read-only server-side Lua script by SHA1 digest.", "7.0.0", "scripting", arguments153, 4},
     {"EVAL_RO", "script numkeys [key [key ...]] [arg [arg ...]]",
-     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments148, 4},
+     "Executes a read-only server-side Lua script.", "7.0.0", "scripting", arguments151, 4},
     {"EXEC", "[IFEQ key value|IFNE key value|NX key|XX key [IFEQ key value|IFNE key value|NX key|XX key ...]]",
-     "Executes all commands in a transaction.", "1.2.0", "transactions", arguments154, 1},
+     "Executes all commands in a transaction.", "1.2.0", "transactions", arguments157, 1},
     {"EXISTS", "key [key ...]",
-     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments155, 1},
+     "Determines whether one or more keys exist.", "1.0.0", "generic", arguments158, 1},
     {"EXPIRE", "key seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments157, 3},
+     "Sets the expiration time of a key in seconds.", "1.0.0", "generic", arguments160, 3},
     {"EXPIREAT", "key unix-time-seconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments159, 3},
+     "Sets the expiration time of a key to a Unix timestamp.", "1.2.0", "generic", arguments162, 3},
     {"EXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments160, 1},
+     "Returns the expiration time of a key as a Unix timestamp.", "7.0.0", "generic", arguments163, 1},
     {"FAILOVER", "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
-     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments162, 3},
+     "Starts a coordinated failover from a server to one of its replicas.", "6.2.0", "server", arguments165, 3},
     {"FCALL", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a function.", "7.0.0", "scripting", arguments163, 4},
+     "Invokes a function.", "7.0.0", "scripting", arguments166, 4},
     {"FCALL_RO", "function numkeys [key [key ...]] [arg [arg ...]]",
-     "Invokes a read-only function.", "7.0.0", "scripting", arguments164, 4},
+     "Invokes a read-only function.", "7.0.0", "scripting", arguments167, 4},
     {"FLUSHALL", "[ASYNC|SYNC]",
-     "Removes all keys from all databases.", "1.0.0", "server", arguments166, 1},
+     "Removes all keys from all databases.", "1.0.0", "server", arguments169, 1},
     {"FLUSHDB", "[ASYNC|SYNC]",
-     "Removes all keys from the current database.", "1.0.0", "server", arguments168, 1},
+     "Removes all keys from the current database.", "1.0.0", "server", arguments171, 1},
     {"FUNCTION", "",
      "A container for function commands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION DELETE", "library-name",
-     "Deletes a library and its functions.", "7.0.0", "scripting", arguments169, 1},
+     "Deletes a library and its functions.", "7.0.0", "scripting", arguments172, 1},
     {"FUNCTION DUMP", "",
      "Dumps all libraries into a serialized binary payload.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION FLUSH", "[ASYNC|SYNC]",
-     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments171, 1},
+     "Deletes all libraries and functions.", "7.0.0", "scripting", arguments174, 1},
     {"FUNCTION HELP", "",
      "Returns helpful text about the different subcommands.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION KILL", "",
      "Terminates a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"FUNCTION LIST", "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-     "Returns information about all libraries.", "7.0.0", "scripting", arguments172, 2},
+     "Returns information about all libraries.", "7.0.0", "scripting", arguments175, 2},
     {"FUNCTION LOAD", "[REPLACE] function-code",
-     "Creates a library.", "7.0.0", "scripting", arguments173, 2},
+     "Creates a library.", "7.0.0", "scripting", arguments176, 2},
     {"FUNCTION RESTORE", "serialized-value [FLUSH|APPEND|REPLACE]",
-     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments175, 2},
+     "Restores all libraries from a payload.", "7.0.0", "scripting", arguments178, 2},
     {"FUNCTION STATS", "",
      "Returns information about a function during execution.", "7.0.0", "scripting", NULL, 0},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
-     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments178, 4},
+     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments181, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
-     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments180, 4},
+     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments183, 4},
     {"GEOHASH", "key [member [member ...]]",
-     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments181, 2},
+     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments184, 2},
     {"GEOPOS", "key [member [member ...]]",
-     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments182, 2},
+     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments185, 2},
     {"GEORADIUS", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments187, 11},
+     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments190, 11},
     {"GEORADIUSBYMEMBER", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments196, 10},
+     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments199, 10},
     {"GEORADIUSBYMEMBER_RO", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments200, 9},
+     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments203, 9},
     {"GEORADIUS_RO", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments191, 10},
+     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments194, 10},
     {"GEOSEARCH", "key [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments212, 8},
+     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments215, 8},
     {"GEOSEARCHSTORE", "destination source [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [STOREDIST]",
-     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments224, 7},
+     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments227, 7},
     {"GET", "key",
-     "Returns the string value of a key.", "1.0.0", "string", arguments225, 1},
+     "Returns the string value of a key.", "1.0.0", "string", arguments228, 1},
     {"GETBIT", "key offset",
-     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments226, 2},
+     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments229, 2},
     {"GETDEL", "key",
-     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments227, 1},
+     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments230, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
-     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments229, 2},
+     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments232, 2},
     {"GETPXT", "key",
-     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments230, 1},
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments233, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments231, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments234, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments232, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments235, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments233, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments236, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments236, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments239, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments237, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments240, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments240, 4},
-    {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
      "Sets expiry time on hash fields.", "9.0.0", "hash", arguments243, 4},
+    {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments246, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments245, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments248, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments246, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments249, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments247, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments250, 1},
     {"HGETALLEX", "key",
-     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments248, 1},
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments251, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments250, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments253, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments253, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments256, 3},
     {"HIMPORT", "",
      "A container for commands that write many hashes with the same fields.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT DISCARD", "fieldset",
-     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments254, 1},
+     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments257, 1},
     {"HIMPORT DISCARDALL", "",
      "Forgets all lists of fields of this connection.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT PREPARE", "fieldset field [field ...]",
-     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments255, 2},
+     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments258, 2},
     {"HIMPORT SET", "key fieldset value [value ...]",
-     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments256, 3},
+     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments259, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments257, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments260, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments258, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments261, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments259, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments262, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments260, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments263, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments261, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments264, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments263, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments266, 2},
     {"HOTKEYS", "",
-     "A container for commands about the keys most asked for.", "9.1.0", "server", NULL, 0},
-    {"HOTKEYS GET", "[COUNT count]",
-     "Returns the keys most asked for, estimated from a sample of the requests.", "9.1.0", "server", arguments264, 1},
+     "A container for commands about the keys most asked for.", "9.2.0", "server", NULL, 0},
+    {"HOTKEYS GET", "",
+     "Returns the keys most asked for, estimated from a sample of the requests.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS HELP", "",
-     "Returns helpful text about the different subcommands.", "9.1.0", "server", NULL, 0},
+     "Returns helpful text about the different subcommands.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS RESET", "",
-     "Forgets what was counted so far.", "9.1.0", "server", NULL, 0},
+     "Forgets what was counted so far.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
-     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments267, 5},
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments269, 5},
     {"HOTKEYS STOP", "",
      "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments269, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments271, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments272, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments274, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments275, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments277, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments277, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments279, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments279, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments281, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments281, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments283, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments282, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments284, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments284, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments286, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments290, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments292, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments291, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments293, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments292, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments294, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments294, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments296, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments295, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments297, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments296, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments298, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments297, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments299, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments298, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments300, 2},
+    {"INCREX", "key [NX|XX] [BYINT byint|BYFLOAT byfloat] [LBOUND lower] [UBOUND upper] [SATURATE] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] [ENX]",
+     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments304, 8},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments299, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments305, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments300, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments306, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3328,55 +3480,55 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments301, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments307, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments302, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments308, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments303, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments309, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments304, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments310, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments305, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments311, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments306, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments312, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments308, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments314, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments309, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments315, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments312, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments318, 4},
     {"LMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments318, 5},
+     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments324, 5},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments320, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments326, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments321, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments327, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments322, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments328, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments323, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments329, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments324, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments330, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments325, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments331, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments326, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments332, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments327, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments333, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments328, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments334, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments329, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments335, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments331, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments337, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3386,13 +3538,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments330, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments336, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments332, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments338, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments333, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments339, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments337, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments343, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3400,81 +3552,105 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments338, 2},
+     "Loads a module.", "4.0.0", "server", arguments344, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments340, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments346, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments341, 1},
+     "Unloads a module.", "4.0.0", "server", arguments347, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db [REPLACE]",
-     "Moves a key to another database.", "1.0.0", "generic", arguments342, 3},
+     "Moves a key to another database.", "1.0.0", "generic", arguments348, 3},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments344, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments350, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments348, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments354, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments350, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments356, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments351, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments357, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments352, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments358, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments353, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments359, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments354, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments360, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments355, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments361, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments357, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments363, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments359, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments365, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments360, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments366, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments361, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments367, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments362, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments368, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments363, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments369, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments364, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments370, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
+    {"PHCARD", "key",
+     "Returns the number of paths of a path hash.", "9.2.0", "pathhash", arguments371, 1},
+    {"PHDEL", "key path [field [field ...]]",
+     "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.", "9.2.0", "pathhash", arguments372, 3},
+    {"PHDELPREFIX", "key prefix",
+     "Deletes all paths of a path hash that begin with a prefix.", "9.2.0", "pathhash", arguments373, 2},
+    {"PHEXISTS", "key path",
+     "Determines whether a path exists in a path hash.", "9.2.0", "pathhash", arguments374, 2},
+    {"PHGET", "key path field [field ...]",
+     "Returns the values of fields of a path in a path hash.", "9.2.0", "pathhash", arguments375, 3},
+    {"PHGETALL", "key path",
+     "Returns all fields and values of a path in a path hash.", "9.2.0", "pathhash", arguments376, 2},
+    {"PHLONGEST", "key query [LENGTH] [WITHVALUES|FIELDS numfields field [field ...]]",
+     "Returns the longest path of a path hash that a text begins with.", "9.2.0", "pathhash", arguments379, 4},
+    {"PHMGET", "key path FIELDS numfields field [field ...] [path FIELDS numfields field [field ...] ...]",
+     "Returns the values of fields of several paths in a path hash.", "9.2.0", "pathhash", arguments382, 2},
+    {"PHMSET", "key path FIELDS numfields field value [field value ...] [path FIELDS numfields field value [field value ...] ...]",
+     "Sets fields of several paths in a path hash.", "9.2.0", "pathhash", arguments386, 2},
+    {"PHPREFIXES", "key query [LENGTHS] [WITHVALUES|FIELDS numfields field [field ...]] [COUNT count] [MAXPATHLEN maxpathlen]",
+     "Returns the paths of a path hash that a text begins with.", "9.2.0", "pathhash", arguments389, 6},
+    {"PHSCAN", "key cursor [PREFIX prefix] [COUNT count] [WITHVALUES]",
+     "Iterates over the paths of a path hash, in byte order.", "9.2.0", "pathhash", arguments390, 5},
+    {"PHSET", "key path [FNX|FXX] FIELDS numfields field value [field value ...]",
+     "Sets fields of a path in a path hash.", "9.2.0", "pathhash", arguments394, 4},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments365, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments395, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments366, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments396, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments367, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments397, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments368, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments398, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments369, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments399, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments370, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments400, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments371, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments401, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments372, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments402, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments373, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments403, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments374, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments404, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments375, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments405, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3484,93 +3660,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments376, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments406, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments377, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments407, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments381, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments411, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments382, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments412, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments383, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments413, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments384, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments414, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments385, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments415, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments386, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments416, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments387, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments417, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments388, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments418, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments392, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments422, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments393, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments423, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments394, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments424, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments396, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments426, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments397, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments427, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments399, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments429, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments400, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments430, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments401, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments431, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments402, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments432, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments403, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments433, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments404, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments434, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments405, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments435, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments406, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments436, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments409, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments439, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments411, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments441, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments412, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments442, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments413, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments443, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments414, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments444, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments415, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments445, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments416, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments446, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments417, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments447, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments418, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments448, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments419, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments449, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3578,53 +3754,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments420, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments450, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments421, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments451, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments422, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments452, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments423, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments453, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments424, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments454, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments426, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments456, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments428, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments458, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments429, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments459, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments432, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments462, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments433, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments463, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments434, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments464, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments435, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments465, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments436, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments466, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments439, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments469, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments442, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments472, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments444, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments474, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments448, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments478, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments449, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments479, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments450, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments480, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments451, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments481, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments452, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments482, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments456, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments486, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments457, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments487, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3632,221 +3808,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments458, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments488, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments459, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments489, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments460, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments490, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments463, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments493, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments466, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments496, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments468, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments498, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments471, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments501, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments474, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments504, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments476, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments506, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments477, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments507, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments479, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments509, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments480, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments510, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments481, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments511, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments482, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments512, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments483, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments513, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments484, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments514, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments485, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments515, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments487, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments517, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments488, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments518, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments489, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments519, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments490, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments520, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments491, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments521, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments492, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments522, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments493, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments523, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments494, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments524, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments495, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments525, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments496, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments526, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments497, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments527, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments498, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments528, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments499, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments529, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments500, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments530, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments501, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments531, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments502, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments532, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments503, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments533, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments506, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments536, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments512, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments542, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments513, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments543, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments514, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments544, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments515, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments545, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments516, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments546, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments519, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments549, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments521, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments551, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments522, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments552, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments523, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments553, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments524, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments554, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments526, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments556, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments527, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments557, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments528, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments558, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments529, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments559, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments531, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments561, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments532, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments562, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments535, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments565, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments537, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments567, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments538, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments568, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments540, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments570, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments543, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments573, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments544, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments574, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments545, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments575, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments549, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments579, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments553, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments583, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments558, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments588, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments559, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments589, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments560, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments590, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments561, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments591, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments562, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments592, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments565, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments595, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments568, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments598, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments570, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments600, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments571, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments601, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments573, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments603, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments574, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments604, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments576, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments606, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments577, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments607, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments579, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments609, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments580, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments610, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments582, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments612, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments585, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments615, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments588, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments618, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments590, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments620, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments591, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments621, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments592, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments622, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments594, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments624, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments596, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments626, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments599, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments629, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments601, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments631, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments603, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments633, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments606, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments636, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments607, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments637, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments608, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments638, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments609, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments639, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments610, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments640, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments611, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments641, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments612, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments642, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments614, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments644, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments616, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments646, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments617, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments647, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments618, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments648, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments619, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments649, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments621, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments651, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments623, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments653, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments625, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments655, 5},
 };
 
-const int helpEntryCount = 482;
+const int helpEntryCount = 500;

@@ -5,12 +5,11 @@
  * recovered, for slabs only. With activedefrag its directives determine when to start and how much
  * time to use; blocks of values outside the slabs are moved, too. It works in steps of
  * active-defrag-cycle-us between requests and has statistics. Main thread only. */
-#include "engine/defrag.h"
+#include "defrag/defrag.h"
 
 #include "base/base.h"
+#include "defrag/defrag_priv.h"
 #include "engine/child.h"
-#include "engine/engine.h"
-#include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
 #include "engine/pace.h"
@@ -35,9 +34,9 @@ static struct {
  * cycle-max at the upper one. */
 static int shareFor(double waste_percent) {
     hotCheck(waste_percent >= 0);
-    double low = engineConf.active_defrag_threshold_lower;
-    double high = engineConf.active_defrag_threshold_upper;
-    int least = engineConf.active_defrag_cycle_min, most = engineConf.active_defrag_cycle_max;
+    double low = defragConf.threshold_lower;
+    double high = defragConf.threshold_upper;
+    int least = defragConf.cycle_min, most = defragConf.cycle_max;
     if (waste_percent >= high || high <= low || most <= least) return most;
     return least + (int)((most - least) * (waste_percent - low) / (high - low));
 }
@@ -46,9 +45,9 @@ static int chooseShare(void) {
     storeWaste waste;
     storeGetWaste(&waste);
     size_t wasted = waste.recoverable + memSparseBytes(), used = memUsed();
-    if (wasted < (size_t)engineConf.active_defrag_ignore_bytes || !used) return 0;
+    if (wasted < (size_t)defragConf.ignore_bytes || !used) return 0;
     double percent = 100.0 * (double)wasted / (double)used;
-    return percent < engineConf.active_defrag_threshold_lower ? 0 : shareFor(percent);
+    return percent < defragConf.threshold_lower ? 0 : shareFor(percent);
 }
 
 /* At the end of a pass. Fragmentation that could not be reduced should not keep the server busy:
@@ -67,8 +66,8 @@ void defragSetOthers(defragOthersProc *proc) { defrag.others = proc; }
 
 static void step(int64_t began_us) {
     hotCheck(began_us > 0);
-    storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
-                            .fields_max = (size_t)engineConf.active_defrag_max_scan_fields,
+    storeCompaction plan = {.budget_us = defragConf.cycle_us,
+                            .fields_max = (size_t)defragConf.max_scan_fields,
                             .heap = true};
     bool more = storeCompact(&plan, &defrag.done);
     int64_t now_us = clockMonoUs(), took_us = now_us - began_us;
@@ -100,7 +99,7 @@ int64_t defragNextMs(void) {
 static void defragTick(int64_t budget_us) {
     enum { LOOK_US = 100000, CARE_US = 1000 };
     int64_t now_us = clockMonoUs();
-    if (!engineConf.activedefrag) {
+    if (!defragConf.active) {
         defrag.running = defrag.shown = 0;
         if (now_us < defrag.look_us) return;
         defrag.look_us = now_us + LOOK_US;
@@ -113,7 +112,7 @@ static void defragTick(int64_t budget_us) {
     }
 }
 
-static bool isBusy(void) { return defrag.running || (defrag.tidies && !engineConf.activedefrag); }
+static bool isBusy(void) { return defrag.running || (defrag.tidies && !defragConf.active); }
 
 static void printMemory(str *out) {
     strAppendFormat(out, "active_defrag_running:%d\r\n", defrag.shown);
@@ -145,6 +144,7 @@ static const infoSection sections[] = {
 };
 
 const feature defragFeature = {.name = "defrag",
+                               .options = defragOptions,
                                .info = sections,
                                .ticks = ticks,
                                .stages = stages,

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Scheduling of memory compaction. Main thread only. */
-#ifndef ENGINE_DEFRAG_H
-#define ENGINE_DEFRAG_H
+#ifndef DEFRAG_DEFRAG_H
+#define DEFRAG_DEFRAG_H
 
 #include <stdint.h>
+
+#include "engine/hooks.h"
+
+extern const feature defragFeature;
 
 /* Sets a function that is called at the end of each pass with activedefrag, to move what is not a
  * part of keys. It adds the numbers of blocks that it has moved and kept. */
