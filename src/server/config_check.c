@@ -25,8 +25,9 @@ static void tell(const configOption *o, slice value, const char *why, str *repor
 
 bool configCheckCertificates(str *report) {
     static const char *const names[] = {
-        "tls-cert-file",    "tls-key-file",    "tls-client-cert-file", "tls-client-key-file",
-        "tls-ca-cert-file", "tls-ca-cert-dir", "tls-dh-params-file"};
+        "tls-cert-file",    "tls-key-file",         "tls-alt-cert-file",
+        "tls-alt-key-file", "tls-client-cert-file", "tls-client-key-file",
+        "tls-ca-cert-file", "tls-ca-cert-dir",      "tls-dh-params-file"};
     size_t before = report->len;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const configOption *o = configFind(sliceOf(names[i]));
