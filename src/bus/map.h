@@ -45,7 +45,7 @@ struct clusterNode {
     uint64_t stream;     /* a number for its id; 0: not told, as it has no replication-quorum */
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     int replica_priority; /* replicas with a lower one are elected first */
-    bool takes_priority;  /* it understands the priority of this node */
+    bool takes_priority, takes_capa; /* understands a replica's priority; CAPA of ESTABLISH */
     bool unclaims;        /* it does not claim slots that it has granted */
     bool has_told;        /* which slots it claims, since this node has started */
     bool has_told_shard;  /* its shard_id is what it has told itself since this node started */

@@ -23,7 +23,7 @@ typedef struct replicaConn {
     progressMeter sending;
     uint64_t bytes_out;          /* of the session at the last tick */
     size_t reply_from;           /* pending output before the command being run */
-    struct packedStream *packed; /* NULL: nothing was compressed for it */
+    struct packer *packed; /* NULL: nothing was compressed for it */
 } replicaConn;
 
 /* The state machine of this server. */
