@@ -31,7 +31,7 @@ typedef struct exportWork {
     size_t lent;
     int64_t told_ms, sent_any_ms, began_ms;
     packer *pack;        /* NULL: the stream is not compressed */
-    outbuf plain;        /* bytes that were given and are not compressed yet; empty without `pack` */
+    outbuf plain;        /* bytes to be compressed; empty without `pack` */
     compressCodec codec; /* that of `pack` */
 } exportWork;
 

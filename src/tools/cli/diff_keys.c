@@ -110,7 +110,7 @@ static void compareReplies(diffKey *key, const typeForm *form, const valkeyReply
     memFree(right);
 }
 
-void diffCompareFields(diffKey *key, const valkeyReply *a, const valkeyReply *b) {
+static void compareFields(diffKey *key, const valkeyReply *a, const valkeyReply *b) {
     static const typeForm fields = {.width = 2};
     compareReplies(key, &fields, a, b, 0);
 }
@@ -376,7 +376,7 @@ static void compareLarge(diffSide sides[DIFF_SIDES], diffKey *key) {
     if (is(form, "stream")) {
         diffCompareStream(sides, key);
     } else if (is(form, "pathhash")) {
-        diffComparePaths(sides, key);
+        diffComparePaths(sides, key, compareFields);
     } else if (is(form, "string")) {
         compareRanges(sides, key, form);
     } else if (key->size[0] > WHOLE_MAX) {

@@ -5,7 +5,8 @@
 #include "tools/cli/diff_priv.h"
 
 /* Compares a page of the first server, of paths with their fields, with what the second has. */
-static void comparePage(diffSide *second, diffKey *key, const valkeyReply *page) {
+static void comparePage(diffSide *second, diffKey *key, const valkeyReply *page,
+                        diffFieldsProc *compareFields) {
     for (size_t i = 0; i < page->elements; i++) {
         slice path = diffTextOf(page->element[i]->element[0]);
         connectionQueue(&second->link, "PHGETALL %b %b", key->name.ptr, key->name.len, path.ptr,
@@ -19,7 +20,7 @@ static void comparePage(diffSide *second, diffKey *key, const valkeyReply *page)
             strAppendText(&key->why, "path ");
             diffShowReply(&key->why, path);
             if (fields->elements == wanted->elements) strAppendText(&key->why, ", ");
-            diffCompareFields(key, wanted, fields);
+            compareFields(key, wanted, fields);
             if (diffIsOpen(key)) strClear(&key->why);
         }
         freeReplyObject(fields);
@@ -36,17 +37,17 @@ static bool isPage(const valkeyReply *reply) {
     return diffIsText(reply->element[0]);
 }
 
-void diffComparePaths(diffSide sides[DIFF_SIDES], diffKey *key) {
+void diffComparePaths(diffSide sides[DIFF_SIDES], diffKey *key, diffFieldsProc *compareFields) {
     str cursor = STR_EMPTY;
     strAppendText(&cursor, "0");
     do {
-        valkeyReply *reply = connectionCommand(&sides[0].link, "PHSCAN %b %b COUNT %d WITHVALUES",
-                                               key->name.ptr, key->name.len, cursor.ptr, cursor.len,
-                                               DIFF_PART);
+        valkeyReply *reply =
+            connectionCommand(&sides[0].link, "PHSCAN %b %b COUNT %d WITHVALUES", key->name.ptr,
+                              key->name.len, cursor.ptr, cursor.len, DIFF_PART);
         strClear(&cursor);
         if (isPage(reply)) {
             strAppendSlice(&cursor, diffTextOf(reply->element[0]));
-            comparePage(&sides[1], key, reply->element[1]);
+            comparePage(&sides[1], key, reply->element[1], compareFields);
         } else {
             diffInValue(key, reply, reply); /* it has become another type */
         }

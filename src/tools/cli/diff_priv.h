@@ -57,9 +57,9 @@ void diffCompareKeys(diffSide sides[DIFF_SIDES], diffKey *keys, size_t count);
 
 static inline bool diffIsOpen(const diffKey *key) { return key->verdict == DIFF_EQUAL; }
 void diffCompareStream(diffSide sides[DIFF_SIDES], diffKey *key);
-void diffComparePaths(diffSide sides[DIFF_SIDES], diffKey *key);
 /* Compares two replies of fields and values, in any order. */
-void diffCompareFields(diffKey *key, const valkeyReply *a, const valkeyReply *b);
+typedef void diffFieldsProc(diffKey *key, const valkeyReply *a, const valkeyReply *b);
+void diffComparePaths(diffSide sides[DIFF_SIDES], diffKey *key, diffFieldsProc *compareFields);
 /* diff_reply.c: a value as it is shown, at most DIFF_SHOWN_MAX bytes of it. */
 void diffShow(str *out, slice value);
 void diffShowReply(str *out, const valkeyReply *reply);
