@@ -31,9 +31,11 @@ engineHotLine engineHot ALIGNED(CACHE_LINE);
 
 /* The command for unknown names: its mask always matches an armed bit. */
 static const commandSpec unknown_spec = {.name = ""};
-static command unknown_command = {
-    .spec = &unknown_spec,
-    .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL, .arity = -1, .name = {"", 0}, .flags = CMD_QUICK};
+static command unknown_command = {.spec = &unknown_spec,
+                                  .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL,
+                                  .arity = -1,
+                                  .name = {"", 0},
+                                  .flags = CMD_QUICK};
 
 static struct {
     uint64_t wall_ticks;    /* when now_ms was read */

@@ -117,12 +117,9 @@ typedef struct itemCommand {
 
 static const itemCommand *commandOf(const ctx *c) {
     static const itemCommand commands[] = {
-        {"vadd", addVector, false},
-        {"vrem", removeVector, true},
-        {"vsetattr", changeNone, false},
-        {"arset", setElements, false},
-        {"armset", setMany, false},
-        {"ardel", deleteElements, true},
+        {"vadd", addVector, false},         {"vrem", removeVector, true},
+        {"vsetattr", changeNone, false},    {"arset", setElements, false},
+        {"armset", setMany, false},         {"ardel", deleteElements, true},
         {"ardelrange", deleteRanges, true},
     };
     static const itemCommand other = {"", changeUnknown, false};

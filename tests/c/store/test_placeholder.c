@@ -168,8 +168,8 @@ int test_placeholder(void) {
         cmocka_unit_test_setup_teardown(whoever_wants_to_is_told_of_each, setUp, tearDown),
         cmocka_unit_test_setup_teardown(further_types_share_a_name, setUp, tearDown),
         cmocka_unit_test_setup_teardown(elements_are_known_if_all_were_added, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(
-            a_copy_has_elements_of_its_own_and_both_are_in_the_memory, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(a_copy_has_elements_of_its_own_and_both_are_in_the_memory,
+                                        setUp, tearDown),
         cmocka_unit_test_setup_teardown(the_number_of_known_elements_is_bounded, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("store/placeholder", tests, NULL, testNoObjects);
