@@ -297,8 +297,7 @@ static void noteMemory(migrateJob *job) {
     numberPrintHuman(now, (uint64_t)data);
     numberPrintHuman(then, (uint64_t)(e.here / e.there * (double)data));
     note(job, e.here < e.there ? FINDING_GAINED : FINDING_DIFFERS,
-         "memory of the data: about %s instead of %s (from %" PRIu64 " keys)", then, now,
-         e.keys);
+         "memory of the data: about %s instead of %s (from %" PRIu64 " keys)", then, now, e.keys);
 }
 
 static void noteGains(migrateJob *job) {
