@@ -215,4 +215,25 @@ start_server [list tags {repl tls:skip external:skip} overrides [list port [free
     }
 }
 
+start_server {tags {repl tls:skip external:skip} overrides {save {} repl-diskless-load swapdb foreign-values skip appendonly no enable-module-command yes}} {
+    test {a module that is loaded inside a transaction of the stream which has skipped commands} {
+        set c [attached]
+        foreach words {MULTI {DEL v} {VADD v FP32 1234 e} {SET b new}} {
+            primary_send $c {*}$words
+            incr ::sent [primary_length {*}$words]
+        }
+        wait_for_condition 400 25 {[string match "* multi=3 *" [r client list type primary]]}
+        r module load [file normalize build/modules/dataset.so]
+        applies $c EXEC {RENAME v a}
+        assert_equal {none vectorset new 0} [list {*}[types v a] [r get b] [errors]]
+    }
+}
+
+if {[info exists ::env(PEER_REDIS)]} {
+    test {a replica of a Redis has the names of its vector sets after random commands} {
+        if {[catch {exec $::tests_dir/differential/skipped_values.py $::binary $::env(PEER_REDIS) 2>@1} output]} {fail $output}
+        assert_match "*1 passed, 0 failed" $output
+    }
+}
+
 primary_close
