@@ -189,7 +189,7 @@ Would not work
   - nothing was found
 *
 Gained
-  - memory of the data: about * instead of * (from * keys)\n*" $output
+  - memory of the data: about * instead of * (from 2 keys)\n*" $output
     }
 
     test {cli: --migrate-check names what differs} {
@@ -233,7 +233,7 @@ cmdstat_get:calls=5,usec=1\ncmdstat_client|list:calls=1,usec=1\ncmdstat_vadd:cal
             "*module mine: load the same file here (loadmodule /lib/mine.so)\n*"
             "*2 replicas: replace them first*"
             "*--migrate-config FILE writes a file without them: strange-directive\n*"
-            "*Gained\n*memory of the data: about 390B instead of 1000B (from * keys)\n*"
+            "*Gained\n*memory of the data: about 390B instead of 1000B (from 2 keys)\n*"
             "*the last one stopped the server for 2.5 ms and copied 1.00M\n*"
         } {assert_match $pattern $output}
         assert {![regexp {rdma-port|command get|client} [lindex [split $output Gained] 0]]} $output
