@@ -29,7 +29,7 @@ proc move_model {from to from_end to_end count exactly order within} {
 }
 
 start_server {tags {list set zset stream hash}} {
-    start_server {} {
+    start_server {tags {repl tls:skip}} {
         test {LMOVEM is what its model is, for all ends, orders and counts, and a replica has the same} {
             r replicaof [srv -1 host] [srv -1 port]
             link_is up
