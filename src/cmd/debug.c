@@ -658,76 +658,77 @@ static gateVerdict checkDebugAllowed(ctx *c) {
 
 const gate debugGate = {.name = "debug", .selects = isDebug, .admit = checkDebugAllowed};
 
+static const struct {
+    const char *word;
+    int argc_min, argc_max;
+    commandProc *run;
+} debug_words[] = {
+    {"help", 2, 2, debugHelp},
+    {"assert", 2, INT_MAX, debugAssert},
+    {"child", 3, 3, debugChild},
+    {"change-repl-id", 2, 2, debugChangeReplId},
+    {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
+    {"client-eviction", 2, 2, debugClientEviction},
+    {"hashtable-can-abort-shrink", 3, 3, debugNothing},
+    {"protect-client", 3, 3, debugProtectClient},
+    {"client-enforce-reply-list", 3, 3, debugNothing},
+    {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
+    {"dict-resizing", 3, 3, debugDictResizing},
+    {"digest", 2, 2, debugDigest},
+    {"digest-value", 2, INT_MAX, debugDigestValue},
+    {"error", 3, 3, debugError},
+    {"hash-shapes", 2, 3, debugHashShapes},
+    {"htstats", 3, INT_MAX, debugHtstats},
+    {"htstats-key", 3, INT_MAX, debugHtstatsKey},
+    {"leak", 3, 3, debugLeak},
+    {"listpack", 3, 3, debugListpack},
+    {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
+    {"force-free-primary-async", 3, 3, debugNothing},
+    {"log", 3, 3, debugLog},
+    {"mallctl", 3, 4, debugMallctl},
+    {"mallctl-str", 3, 4, debugMallctlStr},
+    {"quicklist", 3, 4, debugQuicklist},
+    {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
+    {"object", 3, 4, debugObject},
+    {"oom", 2, INT_MAX, debugOom},
+    {"panic", 2, INT_MAX, debugPanic},
+    {"delay-rdb-client-free-seconds", 3, 3, debugDelayRdbClientFree},
+    {"pause-after-fork", 3, 3, debugPauseAfterFork},
+    {"replicate", 3, INT_MAX, debugReplicate},
+    {"drop-cluster-packet-filter", 3, 3, debugDropClusterPackets},
+    {"close-cluster-link-on-packet-drop", 3, 3, debugCloseClusterLink},
+    {"disable-cluster-reconnection", 3, 3, debugDisableClusterReconnection},
+    {"disable-cluster-random-ping", 3, 3, debugDisableClusterPing},
+    {"clusterlink", 5, 5, debugClusterLink},
+    {"cluster-replica-priority", 3, 3, debugClusterReplicaPriority},
+    {"hold-cluster-config-saves", 3, 3, debugHoldClusterConfigSaves},
+    {"slotmigration", 4, 4, debugSlotMigration},
+    {"replybuffer", 4, 4, debugReplyBuffer},
+    {"pause-cron", 3, 3, debugPauseCron},
+    {"bio-drain", 2, 2, debugBioDrain},
+    {"populate", 3, 5, debugPopulate},
+    {"protocol", 3, 3, debugProtocol},
+    {"reload", 2, INT_MAX, debugReload},
+    {"loadaof", 2, 2, debugLoadAof},
+    {"aof-flush-sleep", 3, 3, debugAofFlushSleep},
+    {"restart", 2, INT_MAX, debugRestart},
+    {"segfault", 2, INT_MAX, debugSegfault},
+    {"sdslen", 3, 3, debugSdslen},
+    {"set-active-expire", 3, 3, debugSetActiveExpire},
+    {"set-disable-deny-scripts", 3, 3, debugSetDisableDenyScripts},
+    {"set-skip-checksum-validation", 3, 3, debugSetSkipChecksum},
+    {"sleep", 3, 3, debugSleep},
+    {"structsize", 2, 2, debugStructsize},
+    {"stringmatch-test", 2, 2, debugStringmatchTest},
+};
+
 /* DEBUG subcommand [argument]. Not a container command: its subcommands have no specs. */
 void debugCommand(ctx *c) {
     hotCheck(c->argc >= 2);
-    static const struct {
-        const char *word;
-        int argc_min, argc_max;
-        commandProc *run;
-    } words[] = {
-        {"help", 2, 2, debugHelp},
-        {"assert", 2, INT_MAX, debugAssert},
-        {"child", 3, 3, debugChild},
-        {"change-repl-id", 2, 2, debugChangeReplId},
-        {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
-        {"client-eviction", 2, 2, debugClientEviction},
-        {"hashtable-can-abort-shrink", 3, 3, debugNothing},
-        {"protect-client", 3, 3, debugProtectClient},
-        {"client-enforce-reply-list", 3, 3, debugNothing},
-        {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
-        {"dict-resizing", 3, 3, debugDictResizing},
-        {"digest", 2, 2, debugDigest},
-        {"digest-value", 2, INT_MAX, debugDigestValue},
-        {"error", 3, 3, debugError},
-        {"hash-shapes", 2, 3, debugHashShapes},
-        {"htstats", 3, INT_MAX, debugHtstats},
-        {"htstats-key", 3, INT_MAX, debugHtstatsKey},
-        {"leak", 3, 3, debugLeak},
-        {"listpack", 3, 3, debugListpack},
-        {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
-        {"force-free-primary-async", 3, 3, debugNothing},
-        {"log", 3, 3, debugLog},
-        {"mallctl", 3, 4, debugMallctl},
-        {"mallctl-str", 3, 4, debugMallctlStr},
-        {"quicklist", 3, 4, debugQuicklist},
-        {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
-        {"object", 3, 4, debugObject},
-        {"oom", 2, INT_MAX, debugOom},
-        {"panic", 2, INT_MAX, debugPanic},
-        {"delay-rdb-client-free-seconds", 3, 3, debugDelayRdbClientFree},
-        {"pause-after-fork", 3, 3, debugPauseAfterFork},
-        {"replicate", 3, INT_MAX, debugReplicate},
-        {"drop-cluster-packet-filter", 3, 3, debugDropClusterPackets},
-        {"close-cluster-link-on-packet-drop", 3, 3, debugCloseClusterLink},
-        {"disable-cluster-reconnection", 3, 3, debugDisableClusterReconnection},
-        {"disable-cluster-random-ping", 3, 3, debugDisableClusterPing},
-        {"clusterlink", 5, 5, debugClusterLink},
-        {"cluster-replica-priority", 3, 3, debugClusterReplicaPriority},
-        {"hold-cluster-config-saves", 3, 3, debugHoldClusterConfigSaves},
-        {"slotmigration", 4, 4, debugSlotMigration},
-        {"replybuffer", 4, 4, debugReplyBuffer},
-        {"pause-cron", 3, 3, debugPauseCron},
-        {"bio-drain", 2, 2, debugBioDrain},
-        {"populate", 3, 5, debugPopulate},
-        {"protocol", 3, 3, debugProtocol},
-        {"reload", 2, INT_MAX, debugReload},
-        {"loadaof", 2, 2, debugLoadAof},
-        {"aof-flush-sleep", 3, 3, debugAofFlushSleep},
-        {"restart", 2, INT_MAX, debugRestart},
-        {"segfault", 2, INT_MAX, debugSegfault},
-        {"sdslen", 3, 3, debugSdslen},
-        {"set-active-expire", 3, 3, debugSetActiveExpire},
-        {"set-disable-deny-scripts", 3, 3, debugSetDisableDenyScripts},
-        {"set-skip-checksum-validation", 3, 3, debugSetSkipChecksum},
-        {"sleep", 3, 3, debugSleep},
-        {"structsize", 2, 2, debugStructsize},
-        {"stringmatch-test", 2, 2, debugStringmatchTest},
-    };
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (!ctxArgIs(c, 1, words[i].word)) continue;
-        if (c->argc < words[i].argc_min || c->argc > words[i].argc_max) break;
-        words[i].run(c);
+    for (size_t i = 0; i < COUNT_OF(debug_words); i++) {
+        if (!ctxArgIs(c, 1, debug_words[i].word)) continue;
+        if (c->argc < debug_words[i].argc_min || c->argc > debug_words[i].argc_max) break;
+        debug_words[i].run(c);
         return;
     }
     replyErrorSubcommand(c);

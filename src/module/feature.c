@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Registration of modules: the built-in one, the directive `loadmodule`. Main thread only. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/lifecycle.h"
@@ -82,6 +86,16 @@ bool modulesCheckSettings(str *report) {
     if (lines || !configFirstKept()) return true;
     configReportKept("Module Configuration detected without loadmodule directive", report);
     return false;
+}
+
+bool modulesCheckFiles(str *report) {
+    size_t before = report->len;
+    for (const moduleLine *line = lines; line; line = line->next) {
+        const char *path = strText(&line->words[0]);
+        if (access(path, R_OK) != 0)
+            strAppendFormat(report, "Can't load module from %s: %s\n", path, strerror(errno));
+    }
+    return report->len == before;
 }
 
 status modulesLoadConfigured(reason *why) {

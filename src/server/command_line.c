@@ -15,6 +15,7 @@
 #include "server/kernel.h"
 #include "server/memcheck.h"
 #include "server/server.h"
+#include "server/server_priv.h"
 
 enum { TEST_PASSES = 50 };
 
@@ -162,6 +163,8 @@ void commandLineRunConfig(int argc, char **argv) {
     /* The option itself takes the place of the program's name in argv. */
     bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK &&
                 serverDirectivesFit(&report);
+    if (check_only && !good) (void)configCheckCertificates(&report); /* names what TLS lacks */
+    if (check_only && good) good = configCheckStart(&report);
     if (!good) {
         fputs(strText(&report), stderr);
     } else if (print) {

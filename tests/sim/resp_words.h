@@ -9,7 +9,7 @@
 
 typedef struct words {
     int argc;
-    slice argv[16];
+    slice argv[32]; /* as many as the longest request of the servers, and some */
     size_t len; /* of its bytes */
 } words;
 /* Reads the first request of `bytes`; the slices are in `bytes`. False if it is incomplete; `len`

@@ -437,18 +437,6 @@ static void disturbJob(void) {
     }
 }
 
-/* A node of the shard was ordered to take over, and may have won, of which nobody has heard, as its
- * messages are on their way or it saves its map. If a second one is ordered then, both may win, and
- * the first one serves until it hears of that: no rule of Valkey prevents it. */
-static bool isOrdered(const simNode *side) {
-    for (int i = 0; i < sim_node_count; i++) {
-        const simNode *n = &sim_nodes[i];
-        bool is_recent = n->ordered_ms && sim_now_ms - n->ordered_ms < SIM_MANUAL_TIMEOUT_MS;
-        if (is_recent && clusterNodesShareShard(n->map.myself, side->map.myself)) return true;
-    }
-    return false;
-}
-
 /* While slots are handed over, a replica of either side is ordered to take over, plainly: two nodes
  * claim the same slots at nearly the same time with neighbouring epochs, and others hear of one or
  * the other first. */
@@ -458,7 +446,6 @@ static void raceClaims(void) {
     if (!job) return;
     int peer = slotNodePeerOf(job);
     const simNode *side = peer >= 0 && oneIn(2) ? &sim_nodes[peer] : s->node;
-    if (isOrdered(side)) return;
     for (int i = 0; i < sim_node_count; i++) {
         simNode *n = &sim_nodes[i];
         const clusterNode *primary = n->map.myself->primary;

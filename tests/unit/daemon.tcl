@@ -57,6 +57,36 @@ tags {daemon tls:skip needs:config} {
         assert_equal -1 [string first sesame $errors]
     }
 
+    test {--check-config finds what the start refuses: users, files, modules, folders, cluster with replicaof} {
+        set missing $::job_dir/no_such_folder/file
+        foreach {lines words start_words} [subst {
+            {user u +nosuch} {*'+nosuch'*Unknown command or category name in ACL*} {}
+            {aclfile $missing} {*$missing*No such file or directory*} {}
+            {loadmodule $missing} {*Can't load module from $missing: No such file or directory*} {*Module $missing failed to load*}
+            {unixsocket $missing} {*unixsocket '$missing': No such file or directory (*:4)*} {*Failed opening Unix socket: $missing*}
+            {cluster-enabled yes\nreplicaof 127.0.0.1 1} {*replicaof directive not allowed in cluster mode*} {}
+        }] {
+            set path [config_file "port [free_port]\nbind 127.0.0.1\ndir $::job_dir\n$lines"]
+            lassign [run_server --check-config $path] code out errors
+            assert_equal 2 $code $lines
+            assert_match $words $out$errors
+            lassign [run_server $path] code out errors
+            assert_equal 1 $code $lines
+            assert_match [expr {$start_words eq "" ? $words : $start_words}] $out$errors
+        }
+        set path [config_file "dir $::job_dir\nuser u on >x +get ~a\nunixsocket $::job_dir/x.sock"]
+        assert_equal 0 [lindex [run_server --check-config $path] 0]
+        assert {![file exists $::job_dir/x.sock]}
+    }
+
+    test {--check-config names the certificates of TLS that cannot be read, with file and line} {
+        set path [config_file "tls-port [free_port]\ntls-cert-file /no_such.crt\ntls-key-file /no_such.key"]
+        lassign [run_server --check-config $path] code out errors
+        assert_equal 2 $code
+        assert_match "*tls-cert-file '/no_such.crt': No such file or directory ($path:2)\ntls-key-file '/no_such.key': *($path:3)*" $errors
+        assert_equal 1 [lindex [run_server $path] 0]
+    }
+
     test {--check-config of a valid file, without a file, of the command line} {
         foreach args [list [list [config_file "port 1\nrename-command get \"\""]] {} {--port 7} [list [config_file "port 1"] --hz 5]] {
             lassign [run_server --check-config {*}$args] code out errors

@@ -339,6 +339,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
             renamenx {renamenx t:s t:n} smove {smove t:e t:f a} xautoclaim {xautoclaim t:x g new 0 0} xclaim {xclaim t:x g new 0 1-1 force}
             xreadgroup {xreadgroup group g new streams t:x >} lmovem {lmovem t:l t:m left left count 2 obo}
             blmovem {blmovem t:l t:m left left 1} himport|set {himport set t:h f 1}
+            increx {increx t:n} phset {phset t:r p fields 1 f 1} phmset {phmset t:r p fields 1 f 1}
             xcfgset {xcfgset t:x idmp-duration 5} xidmprecord {xidmprecord t:x p i 1-1} xnack {xnack t:x g fail ids 1 1-1}
         }
     }
@@ -346,7 +347,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes db-ma
         return {
             blmpop blpop brpop bzmpop bzpopmax bzpopmin cluster|flushslot del delex delifeq delprefix expire expireat flushall flushdb
             function|delete function|flush getdel getex hdel hgetdel hpersist lmpop lpop lrem ltrim migrate move persist pexpire pexpireat
-            rpop spersist spop srem swapdb unlink xack xackdel xdel xdelex xgroup|delconsumer xgroup|destroy xgroup|setid xtrim zmpop
+            phdel phdelprefix rpop spersist spop srem swapdb unlink xack xackdel xdel xdelex xgroup|delconsumer xgroup|destroy xgroup|setid xtrim zmpop
             zpersist zpopmax zpopmin zrem zremrangebylex zremrangebyrank zremrangebyscore
         }
     }

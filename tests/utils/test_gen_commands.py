@@ -24,7 +24,7 @@ psync punsubscribe quit readonly readwrite replconf replicaof reset role save se
 ssubscribe subscribe sunsubscribe sync time unsubscribe unwatch
 """
 TELLS_NOTHING_OF = {
-    "acl": "cat deluser dryrun export genpass getuser help list load log save setuser users whoami",
+    "acl": "cat delrole deluser digest dryrun export genpass getrole getuser help list load log roles save setrole setuser users whoami",
     "changes": "help",
     "client": "caching capa getname getredir help id import-source info kill list no-evict no-touch "
               "pause reply setinfo setname tracking trackinginfo unblock unpause",
