@@ -132,5 +132,9 @@ start_server {tags {cli tls:skip external:skip} overrides {save {} appendonly ye
         assert_equal 1 $status
         assert_match "*broken.rdb*" $output
         assert_match {1 {*Could not connect to Valkey at *}} [check valkey://127.0.0.1:1]
+        # A file that was compressed by gzip was once taken for one with no users.
+        write_bytes [srv dir]/dump.rdb.gz "\x1f\x8b\x08\x00\x00\x00\x00\x00"
+        assert_match "1 {*dump.rdb.gz: neither a snapshot*does not start with these.}" [check [srv dir]/dump.rdb.gz]
+        assert_match "1 {absent.rdb: no such file, and no URI of a server*}" [check absent.rdb]
     }
 }

@@ -215,6 +215,15 @@ static void checkLines(obstacles *o, slice content) {
 
 /* ------------------------------------------------------------------ a file, a server */
 
+/* False for files that are neither data nor lines: compressed by another program, encrypted. */
+static bool isText(slice content) {
+    for (size_t i = 0; i < content.len; i++) {
+        unsigned char c = (unsigned char)content.ptr[i];
+        if ((c < ' ' && !strchr("\t\r\n", c)) || !c) return false;
+    }
+    return true;
+}
+
 static bool isDataFile(slice start) {
     return start.len && (start.ptr[0] == '*' || start.ptr[0] == '#' || aofIsRdb(start));
 }
@@ -240,6 +249,12 @@ static bool checkFile(obstacles *o, const char *path) {
         good = checkDataFile(o, path);
     } else if (good && len > 5 && !memcmp(start, "file ", 5)) {
         good = checkManifest(o, path, strSlice(&content));
+    } else if (good && !isText(strSlice(&content))) {
+        fprintf(stderr,
+                "%s: neither a snapshot, an append only file, its manifest, an aclfile nor a "
+                "configuration file\n",
+                path);
+        good = false;
     } else if (good) {
         checkLines(o, strSlice(&content));
     }
@@ -360,6 +375,10 @@ static bool checkServer(obstacles *o, const cliOptions *options, const char *uri
 static bool checkOne(const cliOptions *options, const char *name) {
     obstacles o = {.name = name};
     bool is_file = access(name, F_OK) == 0;
+    if (!is_file && !strstr(name, "://")) {
+        fprintf(stderr, "%s: no such file, and no URI of a server\n", name);
+        return false;
+    }
     bool good = is_file ? checkFile(&o, name) : checkServer(&o, options, name);
     if (!good) {
         strFree(&o.found);
