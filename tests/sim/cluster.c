@@ -419,7 +419,8 @@ static void failOne(void) {
 }
 
 /* All nodes restart with new addresses, within less than a timeout. They have found each other 1.5
- * timeouts after the last start, and have not replaced anybody. */
+ * timeouts after the last start, or as much later as their messages may wait for saves, and have
+ * not replaced anybody. */
 static void moveAll(void) {
     for (int i = 0; i < sim_node_count; i++) simNodeStop(&sim_nodes[i]);
     bool swap = oneIn(2);
@@ -433,6 +434,7 @@ static void moveAll(void) {
         for (int64_t t = 0; t < pause_ms; t += SIM_NODE_STEP_MS) clusterStep();
     }
     int64_t end_ms = sim_now_ms + SIM_NODE_TIMEOUT_MS * 3 / 2;
+    if (sim_slow_saves) end_ms += 2 * SIM_SAVE_MAX_MS;
     const simNode *n = NULL;
     while ((n = unusable()) != NULL || disagreement()) {
         if (sim_now_ms > end_ms) {

@@ -287,7 +287,7 @@ static void writeFile(simNode *n) {
 /* How long a save takes. No random number is drawn, so that seeds without slow saves are the same
  * with and without them. */
 static int64_t saveTakes(const simNode *n) {
-    enum { OFTEN_MS = 60, SELDOM_MS = 900, SELDOM = 40 };
+    enum { OFTEN_MS = 60, SELDOM = 40 };
     if (!sim_slow_saves) return 0;
     uint64_t x =
         ((uint64_t)sim_now_ms * 80 + (uint64_t)n->host) * 0x9e3779b97f4a7c15 + n->saves.wanted;
@@ -295,7 +295,7 @@ static int64_t saveTakes(const simNode *n) {
     x ^= x >> 32;
     if (x % 3 == 0) return 0;
     node_counts.slow_saves++;
-    return 1 + (int64_t)((x >> 8) % (x % SELDOM == 1 ? SELDOM_MS : OFTEN_MS));
+    return 1 + (int64_t)((x >> 8) % (x % SELDOM == 1 ? SIM_SAVE_MAX_MS : OFTEN_MS));
 }
 
 /* Begins and ends saves. What depends on them waits, and nothing else (bus/map_saves.h). */

@@ -15,6 +15,7 @@ enum {
     SIM_NODE_TIMEOUT_MS = 2000,
     SIM_MANUAL_TIMEOUT_MS = 5000,
     SIM_FORGET_MS = 5000,
+    SIM_SAVE_MAX_MS = 900, /* a message waits for two saves at most */
     SIM_BUS_PORT = 17000, /* plus the host, and more after moves */
     SIM_SEEDS = 2,        /* the first hosts */
 };
