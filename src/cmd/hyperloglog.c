@@ -176,7 +176,7 @@ void pfmergeCommand(ctx *c) {
         check(makeDense(&o)); /* it was just parsed successfully */
         hllWriteDense(makeWritable(&o, 0), registers);
     } else {
-        hllKeepRaised(registers, hllBytes(o));
+        if (hllIsSparse(hllBytes(o).ptr)) hllKeepRaised(registers, hllBytes(o));
         unsigned i = 0;
         while ((i = hllNextRegister(registers, i)) < HLL_REGISTERS) {
             check(raiseRegister(&o, (hllUpdate){i, registers[i]}) != HLL_CORRUPT);

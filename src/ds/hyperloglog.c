@@ -361,7 +361,7 @@ void hllKeepRaised(uint8_t *registers, slice bytes) {
     size_t at = HLL_HEAD_BYTES, index = 0;
     hllRun run;
     while (hllNextRun(bytes, &at, &run)) {
-        hotCheck(index + run.count <= HLL_REGISTERS);
+        if (index + run.count > HLL_REGISTERS) return;
         for (size_t i = index; run.value > 0 && i < index + run.count; i++)
             if (registers[i] <= run.value) registers[i] = 0;
         index += run.count;

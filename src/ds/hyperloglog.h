@@ -64,8 +64,8 @@ hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate 
 /* Raises each of the HLL_REGISTERS registers to that of `bytes`. False if these are corrupt; some
  * registers have changed then. */
 bool hllMergeInto(uint8_t *registers, slice bytes) MUST_USE;
-/* Sets to 0 the registers that are not above those of `bytes`, which is sparse and was merged
- * successfully before. */
+/* Sets to 0 the registers that are not above those of `bytes`, which is sparse. Corrupt runs and
+ * those after them are left out. */
 void hllKeepRaised(uint8_t *registers, slice bytes);
 /* The first register from `from` on that is not 0; HLL_REGISTERS if there is none. */
 unsigned hllNextRegister(const uint8_t *registers, unsigned from);

@@ -23,14 +23,19 @@
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
+#include "engine/transaction.h"
 #include "resp/reply_sink.h"
 #include "store/store.h"
 
 engineHotLine engineHot ALIGNED(CACHE_LINE);
 
 /* The command for unknown names: its mask always matches an armed bit. */
-static command unknown_command = {
-    .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL, .arity = -1, .name = {"", 0}, .flags = CMD_QUICK};
+static const commandSpec unknown_spec = {.name = ""};
+static command unknown_command = {.spec = &unknown_spec,
+                                  .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL,
+                                  .arity = -1,
+                                  .name = {"", 0},
+                                  .flags = CMD_QUICK};
 
 static struct {
     uint64_t wall_ticks;    /* when now_ms was read */
@@ -271,15 +276,31 @@ static bool isAcceptable(ctx *c) {
     return false;
 }
 
-static bool (*skips_unknown)(ctx *c);
+static struct {
+    bool (*has)(slice name);
+    commandProc *run;
+} skipped;
 
-void executeSetSkipped(bool (*skips)(ctx *c)) { skips_unknown = skips; }
+void executeSetSkipped(bool (*has)(slice name), commandProc *run) {
+    skipped.has = has;
+    skipped.run = run;
+}
+
+static bool isSkipped(const ctx *c) {
+    hotCheck(c->cmd == &unknown_command);
+    return skipped.has && c->who->flags & SESSION_REPLAY && skipped.has(c->argv[0]);
+}
+
+static void runSkipped(ctx *c) {
+    skipped.run(c);
+    replyOk(c);
+}
 
 /* Admission; the order of the checks determines which error is replied. */
 static gateVerdict admit(ctx *c, uint64_t armed) {
-    if (unlikely(c->cmd == &unknown_command) && skips_unknown && c->who->flags & SESSION_REPLAY &&
-        skips_unknown(c)) {
-        replyOk(c);
+    if (unlikely(c->cmd == &unknown_command) && isSkipped(c)) {
+        if (c->who->flags & SESSION_IN_MULTI) return queueGate.admit(c);
+        runSkipped(c);
         return GATE_DONE;
     }
     if (isAcceptable(c)) return gatesAdmit(c, gatesToCheck(c, armed));
@@ -715,6 +736,7 @@ static void bindAgain(request *r) {
 
 bool executeRebind(request *r, str *why) {
     hotCheck(r->argc > 0);
+    if (r->command == &unknown_command) return true; /* queued because it is skipped */
     bindAgain(r);
     const command *cmd = r->command;
     if (cmd == &unknown_command) {
@@ -741,7 +763,11 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
     c.request = r;
     c.flags = flags;
     c.gates_exempt = ~gateAgainMask();
-    executeInner(&c);
+    if (unlikely(c.cmd == &unknown_command) && isSkipped(&c)) {
+        runSkipped(&c);
+    } else {
+        executeInner(&c);
+    }
 }
 
 void executeProtocolError(session *s, slice text) {

@@ -12,9 +12,9 @@
 void executeResolve(request *r);
 /* The same for a request of a file or stream, which may name extensions that are hidden. */
 void executeResolveReplay(request *r);
-/* Unknown commands of files and of a primary's stream that `skips` returns true for do nothing and
- * succeed; NULL: there are none. */
-void executeSetSkipped(bool (*skips)(ctx *c));
+/* Unknown commands of files and of a primary's stream that `has` returns true for succeed: `run` is
+ * called for them, in the order of the stream and also in transactions. */
+void executeSetSkipped(bool (*has)(slice name), commandProc *run);
 /* The same for requests of one session, of which most have the name of the one before.
  * ANY_THREAD. */
 void executeResolveAll(request *requests, int count);

@@ -98,8 +98,7 @@ static const char *typeOfCommand(slice name) {
     } types[] = {{"json.", "ReJSON-RL"}, {"bf.", "MBbloom--"},   {"cf.", "MBbloomCF"},
                  {"cms.", "CMSk-TYPE"},  {"topk.", "TopK-TYPE"}, {"tdigest.", "TDIS-TYPE"},
                  {"ts.", "TSDB-TYPE"},   {"v", "vectorset"},     {"ar", "array"}};
-    static const char *const others[] = {"json.mset", "ts.madd", "ts.createrule", "ts.deleterule",
-                                         "vrem",      "ardel",   "ardelrange"};
+    static const char *const others[] = {"json.mset", "ts.madd", "ts.createrule", "ts.deleterule"};
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         if (sliceIs(name, others[i])) return NULL;
     }
@@ -111,19 +110,17 @@ static const char *typeOfCommand(slice name) {
     return NULL;
 }
 
-/* Called by the engine for each unknown command of a file or stream. */
-static bool skipsCommand(ctx *c) {
+/* Called by the engine instead of such a command. */
+static void skipCommand(ctx *c) {
     slice name = c->argv[0];
-    if (!foreignSkipsCommand(name)) return false;
+    hotCheck(foreignIsCommand(name));
     foreign.commands_skipped++;
     bool is_stream = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
     const char *type = is_stream && c->argc > 1 ? typeOfCommand(name) : NULL;
-    bool deletes = c->argc == 2 && (sliceIs(name, "json.del") || sliceIs(name, "json.forget"));
-    if (type) skippedKeysChanged(c, type, deletes);
-    return true;
+    if (type) skippedKeysChanged(c, type);
 }
 
-void foreignBeginReplays(void) { executeSetSkipped(skipsCommand); }
+void foreignBeginReplays(void) { executeSetSkipped(foreignSkipsCommand, skipCommand); }
 
 void foreignLog(void) {
     for (int i = 0; i < foreign.count; i++) {

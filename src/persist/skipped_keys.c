@@ -26,6 +26,7 @@
 #include "engine/reply.h"
 #include "engine/server_event.h"
 #include "persist/persist.h"
+#include "persist/skipped_items.h"
 #include "store/keyspace.h"
 #include "store/placeholder.h"
 #include "store/store.h"
@@ -58,17 +59,25 @@ robj *skippedKeysNew(slice key, const char *type) {
     return o;
 }
 
-void skippedKeysChanged(ctx *c, const char *type, bool deletes) {
+void skippedKeysChanged(ctx *c, const char *type) {
     hotCheck(c->argc > 1);
     slice key = c->argv[1];
     dbPosition at;
-    if (deletes) {
-        removePlaceholder(c->db, key);
+    robj *o = dbFind(c->db, key, storeHash(key), lookAtAll(), &at);
+    if (o && objectIsPlaceholder(o) && !placeholderHasType(o, type)) {
+        removePlaceholder(c->db, key); /* the other server has removed the key meanwhile */
+        o = dbFind(c->db, key, storeHash(key), lookAtAll(), &at);
+    }
+    if (o && objectIsPlaceholder(o)) {
+        if (!skippedItemsChange(c, o)) removePlaceholder(c->db, key);
         return;
     }
-    if (dbFind(c->db, key, storeHash(key), lookAtAll(), &at)) return;
-    robj *o = skippedKeysNew(key, type);
-    if (o) dbPlace(c->db, &at, o);
+    if (o || skippedItemsAreRemoved(c)) return;
+    o = skippedKeysNew(key, type);
+    if (!o) return;
+    placeholderItemsBegin(o);
+    check(skippedItemsChange(c, o)); /* no command that adds elements leaves none */
+    dbPlace(c->db, &at, o);
 }
 
 /* ------------------------------------------------------------------ the gate */

@@ -17,8 +17,8 @@ void skippedKeysInit(void);
 robj *skippedKeysNew(slice key, const char *type);
 /* Called for a command of a stream or file that changes a value of a type which this server does
  * not have. Adds a placeholder for its key, which exists on the other server; removes it if the
- * command `deletes` the key. */
-void skippedKeysChanged(ctx *c, const char *type, bool deletes);
+ * command deletes the key, or removes the last element of a value whose elements are known. */
+void skippedKeysChanged(ctx *c, const char *type);
 /* Removes all placeholders, and logs how many. Called when this server becomes a primary, or has
  * read its file as one. */
 void skippedKeysDrop(void);

@@ -91,6 +91,27 @@ start_server {tags {repl tls:skip external:skip} overrides {save {} repl-diskles
         "ZUNIONSTORE from the free name" {{ZADD z 1 m} {ZUNIONSTORE arr 2 z v}} {v none arr zset}
         "a new one"                      {{VADD n VALUES 1 1 e} {RENAME n a}}  {n none a vectorset}
         "a document of a module"         {{JSON.SET j $ 1} {RENAME j a} {JSON.DEL a}} {j none a none}
+        "a document that is deleted by its root" {{JSON.SET j $ {{"a":1}}} {JSON.DEL j $.a} {JSON.SET i $ 1} {JSON.DEL i $}} {j ReJSON-RL i none}
+        "the last element of a new vector set" {{VADD n VALUES 2 1 2 e} {VSETATTR n e {}} {VREM n e}} {n none}
+        "two elements, one of them set twice" {{VADD n REDUCE 1 FP32 12345678 e SETATTR {}} {VADD n FP32 12345678 e} {VADD n VALUES 1 1 f Q8} {VREM n e}} {n vectorset}
+        "all elements, one of them set twice" {{VADD n FP32 12345678 e} {VADD n REDUCE 1 VALUES 1 1 e} {VADD n FP32 1234 f} {VREM n e} {VREM n f}} {n none}
+        "a new vector set that is renamed" {{VADD n FP32 1234 e} {RENAME n a} {VADD a FP32 1234 f} {VREM a e} {VREM a f}} {n none a none}
+        "a new vector set that is copied" {{VADD n FP32 1234 e} {COPY n a REPLACE} {VREM n e} {VADD a FP32 1234 f} {VREM a e}} {n none a vectorset}
+        "a copy that loses all elements" {{VADD n FP32 1234 e} {COPY n a REPLACE} {VREM a e}} {n vectorset a none}
+        "a new vector set in another database" {{VADD n FP32 1234 e} {SWAPDB 0 1} {SELECT 1} {VREM n e} {SWAPDB 0 1} {SELECT 0}} {n none}
+        "a new vector set that is moved"  {{VADD n FP32 1234 e} {MOVE n 1} {SELECT 1} {VREM n e} {SWAPDB 0 1} {SELECT 0}} {n none}
+        "a new vector set that expires"   {{VADD n FP32 1234 e} {PEXPIREAT n 4102444800000} {DEL n} {VADD n FP32 1234 f} {VREM n f}} {n none}
+        "a new vector set after FLUSHALL" {FLUSHALL {VADD n FP32 1234 e} {VADD v FP32 1234 e} {VREM v e}} {n vectorset v none}
+        "elements of a vector set that was loaded, which are not known" {{VADD v FP32 1234 e} {VREM v e}} {v vectorset}
+        "VREM of a key that is not known" {{VREM none e}}              {none none}
+        "elements that another type has"  {{VADD arr FP32 1234 e} {VREM arr e} {ARSET v 0 x} {ARDEL v 0}} {arr none v none}
+        "a new array"                     {{ARSET n 7 x y} {ARMSET n 8 z 18446744073709551614 e} {ARDEL n 7 18446744073709551614}} {n array}
+        "a new array that is emptied"     {{ARSET n 7 x y} {ARMSET n 9 z 18446744073709551614 e} {ARDEL n 7} {ARDELRANGE n 8 9 100 18446744073709551614}} {n none}
+        "a range that leaves an element"  {{ARSET n 7 x y z} {ARDELRANGE n 8 9}} {n array}
+        "elements at the cursor of an array, which are not known" {{ARSET n 0 x} {ARINSERT n y} {ARDEL n 0}} {n array}
+        "elements in a transaction"       {MULTI {VADD n FP32 1234 e} {VREM n e} EXEC} {n none}
+        "a vector set that a transaction replaces" {MULTI {DEL v} {VADD v FP32 1234 e} EXEC} {v vectorset}
+        "a vector set that a transaction renames" {MULTI {RENAME v a} {VADD v FP32 1234 e} {VREM v e} EXEC} {v none a vectorset}
     } {
         test "skipped keys: $what" {
             set c [attached]
@@ -179,12 +200,39 @@ start_server [list tags {repl tls:skip external:skip} overrides [list port [free
         set folder [srv dir]/appendonlydir
         foreach file [glob $folder/*] {file delete $file}
         write_bytes $folder/appendonly.aof.1.base.rdb [foreign_rdb]
-        write_bytes $folder/appendonly.aof.1.incr.aof "[primary_encode {SELECT 0}][primary_encode {RENAME v a}][primary_encode {VADD n VALUES 1 1 e}][primary_encode {COPY n b REPLACE}][primary_encode {SETNX w x}]"
+        set increment {}
+        foreach words {
+            {SELECT 0} {RENAME v a} {VADD n VALUES 1 1 e} {COPY n b REPLACE} {SETNX w x}
+            {SET p x} MULTI {DEL n} {VADD n VALUES 1 1 e} {RENAME n p} EXEC
+            {SET q x} {VADD e FP32 1234 e} {VREM e e} {ARSET e 1 x} {RENAME e q}
+        } {append increment [primary_encode $words]}
+        write_bytes $folder/appendonly.aof.1.incr.aof $increment
         write_bytes $folder/appendonly.aof.manifest "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n"
         restart_server
         assert_equal {w x} [list [r keys *] [r get w]]
         assert {![string match "*aof_load_errors*" [r info persistence]]}
         assert_match "*foreign_keys_known:0\r*" [r info persistence]
+    }
+}
+
+start_server {tags {repl tls:skip external:skip} overrides {save {} repl-diskless-load swapdb foreign-values skip appendonly no enable-module-command yes}} {
+    test {a module that is loaded inside a transaction of the stream which has skipped commands} {
+        set c [attached]
+        foreach words {MULTI {DEL v} {VADD v FP32 1234 e} {SET b new}} {
+            primary_send $c {*}$words
+            incr ::sent [primary_length {*}$words]
+        }
+        wait_for_condition 400 25 {[string match "* multi=3 *" [r client list type primary]]}
+        r module load [file normalize build/modules/dataset.so]
+        applies $c EXEC {RENAME v a}
+        assert_equal {none vectorset new 0} [list {*}[types v a] [r get b] [errors]]
+    }
+}
+
+if {[info exists ::env(PEER_REDIS)]} {
+    test {a replica of a Redis has the names of its vector sets after random commands} {
+        if {[catch {exec $::tests_dir/differential/skipped_values.py $::binary $::env(PEER_REDIS) 2>@1} output]} {fail $output}
+        assert_match "*1 passed, 0 failed" $output
     }
 }
 

@@ -83,8 +83,8 @@ static void observe(const simNode *n, const busLink *l, slice bytes, bool leaves
     case MESSAGE_AUTH_REQUEST:
         if (leaves) {
             rulesAsked(n, &m.header);
-        } else if (!(m.header.own_flags & MESSAGE_ABOUT_VOTERS)) {
-            rulesAsks(n);
+        } else {
+            rulesAsks(n, &m.header);
         }
         break;
     case MESSAGE_AUTH_NACK:

@@ -38,6 +38,15 @@ typedef struct victory {
     voterRule rule;
 } victory;
 
+/* The requests for votes that a process has made, with its own vote or without it. They leave it
+ * later, and meanwhile it may vote for another node in that epoch. */
+typedef struct decisions {
+    int64_t started_ms;
+    uint8_t of[EPOCHS_MAX];
+} decisions;
+
+enum { ASKS_WITHOUT_VOTE = 1, ASKS_WITH_VOTE };
+
 static struct {
     bool strict;
     victory won[EPOCHS_MAX];                        /* the last one */
@@ -45,6 +54,7 @@ static struct {
     bool taken_over[EPOCHS_MAX];                    /* without votes: others may have it, too */
     uint8_t vote_of[SIM_NODES_MAX + 1][EPOCHS_MAX]; /* host of the candidate + 1; 255: not known */
     request requests[SIM_NODES_MAX + 1];
+    decisions decided[SIM_NODES_MAX + 1];
     formerVotes former[FORMER_MAX];
     int former_count;
 } rules;
@@ -60,6 +70,7 @@ bool rulesAreStrict(void) { return rules.strict; }
 /* A node that begins with epoch 0 again may ask in an epoch in which it has asked before. */
 static void forgetRequest(const simNode *n) {
     memset(&rules.requests[n->host], 0, sizeof(rules.requests[0]));
+    memset(&rules.decided[n->host], 0, sizeof(rules.decided[0]));
 }
 
 void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]) {
@@ -95,12 +106,24 @@ static void checkAge(const simNode *n) {
         simFail("node %d asks for votes with data of %lld ms ago", n->host, (long long)age_ms);
 }
 
-void rulesAsks(const simNode *candidate) { checkAge(candidate); }
+void rulesAsks(const simNode *candidate, const messageHeader *h) {
+    if (!(h->own_flags & MESSAGE_ABOUT_VOTERS)) checkAge(candidate);
+    decisions *d = &rules.decided[candidate->host];
+    checkRange(h->current_epoch);
+    if (d->started_ms != candidate->started_ms) {
+        memset(d, 0, sizeof(*d));
+        d->started_ms = candidate->started_ms;
+    }
+    if (d->of[h->current_epoch]) return; /* the same for another receiver */
+    bool votes = candidate->map.vote_epoch == h->current_epoch;
+    d->of[h->current_epoch] = votes ? ASKS_WITH_VOTE : ASKS_WITHOUT_VOTE;
+}
 
 void rulesAsked(const simNode *candidate, const messageHeader *h) {
     request *r = &rules.requests[candidate->host];
     checkRange(h->current_epoch);
-    if (r->epoch == h->current_epoch) return; /* the same for another receiver */
+    /* The same for another receiver, or an earlier one. */
+    if (r->epoch >= h->current_epoch) return;
     bool about_voters = h->own_flags & MESSAGE_ABOUT_VOTERS;
     *r = (request){.epoch = h->current_epoch,
                    .claim_epoch = h->epoch,
@@ -109,9 +132,10 @@ void rulesAsked(const simNode *candidate, const messageHeader *h) {
                    .voters = h->voters};
     memcpy(r->slots, h->slots, sizeof(r->slots));
     if (h->primary) memcpy(r->primary, h->primary, NODE_ID_LEN);
-    /* It may vote for itself. */
-    if (candidate->map.vote_epoch == h->current_epoch)
-        rulesVoted(candidate, candidate, h->current_epoch);
+    const decisions *d = &rules.decided[candidate->host];
+    uint8_t decided = d->started_ms == candidate->started_ms ? d->of[h->current_epoch] : 0;
+    if (!decided) simFail("node %d sends a request that it has not made", candidate->host);
+    if (decided == ASKS_WITH_VOTE) rulesVoted(candidate, candidate, h->current_epoch);
 }
 
 /* The voter knows an owner with a greater epoch of a slot that the candidate has claimed. */
@@ -164,9 +188,6 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     uint8_t *vote = &rules.vote_of[voter->host][epoch];
     if (rules.strict && *vote)
         simFail("node %d has voted twice in epoch %llu", voter->host, (unsigned long long)epoch);
-    if (rules.strict && rules.won[epoch].winner == voter->host + 1)
-        simFail("node %d votes in epoch %llu, which it has won", voter->host,
-                (unsigned long long)epoch);
     logNotice("node %d votes for node %d in epoch %llu", voter->host,
               candidate ? candidate->host : -1, (unsigned long long)epoch);
     *vote = candidate ? (uint8_t)(candidate->host + 1) : UINT8_MAX;
@@ -174,6 +195,11 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
 }
 
 void rulesVotes(const simNode *voter, const simNode *candidate, uint64_t epoch) {
+    checkRange(epoch);
+    /* When it decides: it may win the epoch while the vote waits to leave. */
+    if (rules.strict && rules.won[epoch].winner == voter->host + 1)
+        simFail("node %d votes in epoch %llu, which it has won", voter->host,
+                (unsigned long long)epoch);
     if (candidate != voter) checkVote(voter, candidate, epoch);
 }
 

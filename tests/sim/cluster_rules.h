@@ -21,7 +21,7 @@ void rulesRename(const simNode *n, const char old_id[NODE_ID_LEN]);
 void rulesAsked(const simNode *candidate, const messageHeader *h);
 void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch);
 /* A node decides that; the message leaves it later, or never if it ends before. */
-void rulesAsks(const simNode *candidate);
+void rulesAsks(const simNode *candidate, const messageHeader *h);
 void rulesVotes(const simNode *voter, const simNode *candidate, uint64_t epoch);
 /* A vote is refused; the candidate is told. */
 void rulesRefused(const simNode *voter, const simNode *candidate, const message *m);

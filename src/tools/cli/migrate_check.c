@@ -293,12 +293,11 @@ static void noteMemory(migrateJob *job) {
     char now[NUMBER_TEXT_MAX], then[NUMBER_TEXT_MAX];
     memoryEstimate e = migrateEstimate(&job->c, job->info->str, SAMPLE);
     int64_t data = number(job, "used_memory_dataset");
-    if (!e.sampled || e.there <= 0 || data <= 0) return;
+    if (!e.keys || e.there <= 0 || data <= 0) return;
     numberPrintHuman(now, (uint64_t)data);
     numberPrintHuman(then, (uint64_t)(e.here / e.there * (double)data));
     note(job, e.here < e.there ? FINDING_GAINED : FINDING_DIFFERS,
-         "memory of the data: about %s instead of %s (from %" PRIu64 " keys)", then, now,
-         e.sampled);
+         "memory of the data: about %s instead of %s (from %" PRIu64 " keys)", then, now, e.keys);
 }
 
 static void noteGains(migrateJob *job) {

@@ -2,8 +2,12 @@
  *
  * Estimates the memory that a dataset would need on this server, from a sample of keys
  * (migrate_priv.h). */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/str.h"
 #include "tools/cli/info.h"
 #include "tools/cli/migrate_priv.h"
 
@@ -35,9 +39,39 @@ static double partOf(const char *type, double there) {
     return 0;
 }
 
-static void noteKey(memoryEstimate *e, const valkeyReply *key, const valkeyReply *type,
+/* A sample being taken; random keys repeat. */
+typedef struct keySample {
+    memoryEstimate estimate;
+    int db_id;
+    str names; /* a hash of 8 bytes for each key sampled */
+} keySample;
+
+static void noteName(keySample *s, const valkeyReply *key) {
+    uint64_t name[] = {hashBytes(key->str, key->len), (uint64_t)s->db_id};
+    uint64_t hash = hashBytes(name, sizeof(name));
+    strAppend(&s->names, &hash, sizeof(hash));
+}
+
+static int compareHashes(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The number of different keys. */
+static uint64_t countNames(const str *names) {
+    uint64_t *hashes = memNewArray(uint64_t, names->len / sizeof(*hashes) + 1), different = 0;
+    size_t count = names->len / sizeof(*hashes);
+    if (count) memcpy(hashes, names->ptr, names->len);
+    qsort(hashes, count, sizeof(*hashes), compareHashes);
+    for (size_t i = 0; i < count; i++) different += i == 0 || hashes[i] != hashes[i - 1];
+    memFree(hashes);
+    return different;
+}
+
+static void noteKey(keySample *s, const valkeyReply *key, const valkeyReply *type,
                     const valkeyReply *usage, const valkeyReply *length) {
     if (usage->type != VALKEY_REPLY_INTEGER || type->type != VALKEY_REPLY_STATUS) return;
+    memoryEstimate *e = &s->estimate;
     double there = (double)usage->integer + TABLE_ENTRY_THERE;
     double here = partOf(type->str, there);
     if (!strcmp(type->str, "string")) {
@@ -46,12 +80,12 @@ static void noteKey(memoryEstimate *e, const valkeyReply *key, const valkeyReply
     } else if (here == 0) {
         here = there;
     }
-    e->sampled++;
+    noteName(s, key);
     e->there += there;
     e->here += here;
 }
 
-static void samplePage(connection *c, memoryEstimate *e, size_t count) {
+static void samplePage(connection *c, keySample *s, size_t count) {
     valkeyReply *keys[PAGE];
     for (size_t i = 0; i < count; i++) connectionQueue(c, "RANDOMKEY");
     for (size_t i = 0; i < count; i++) keys[i] = connectionNext(c);
@@ -64,7 +98,7 @@ static void samplePage(connection *c, memoryEstimate *e, size_t count) {
     for (size_t i = 0; i < count; i++) {
         valkeyReply *type = connectionNext(c), *usage = connectionNext(c);
         valkeyReply *length = connectionNext(c);
-        if (keys[i]->type == VALKEY_REPLY_STRING) noteKey(e, keys[i], type, usage, length);
+        if (keys[i]->type == VALKEY_REPLY_STRING) noteKey(s, keys[i], type, usage, length);
         freeReplyObject(type);
         freeReplyObject(usage);
         freeReplyObject(length);
@@ -73,14 +107,17 @@ static void samplePage(connection *c, memoryEstimate *e, size_t count) {
 }
 
 memoryEstimate migrateEstimate(connection *c, const char *keyspace, uint64_t count) {
-    memoryEstimate e = {0};
+    keySample s = {.names = STR_EMPTY};
     uint64_t total = (uint64_t)infoKeys(keyspace);
     for (infoDatabase d; total && infoNextDatabase(&keyspace, &d);) {
         /* Each database has its share of the sample. */
         uint64_t left = ((uint64_t)d.keys * count + total - 1) / total;
         freeReplyObject(connectionRequire(c, "SELECT", "SELECT %d", d.id));
+        s.db_id = d.id;
         for (; left > 0; left -= left < PAGE ? left : PAGE)
-            samplePage(c, &e, left < PAGE ? left : PAGE);
+            samplePage(c, &s, left < PAGE ? left : PAGE);
     }
-    return e;
+    s.estimate.keys = countNames(&s.names);
+    strFree(&s.names);
+    return s.estimate;
 }

@@ -18,8 +18,8 @@ extern const knownDirective knownDirectives[]; /* sorted by name */
 extern const int knownDirectiveCount;
 
 typedef struct memoryEstimate {
-    uint64_t sampled;   /* number of keys; 0: there are none, or the server refuses */
-    double there, here; /* bytes of these keys on either server, hash tables included */
+    uint64_t keys;      /* different keys of the sample; 0: none, or the server refuses */
+    double there, here; /* bytes of the sample on either server, hash tables included */
 } memoryEstimate;
 
 /* Estimates from up to `count` random keys of the databases in `keyspace`, the reply of INFO. The

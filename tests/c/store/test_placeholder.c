@@ -77,12 +77,100 @@ static void whoever_wants_to_is_told_of_each(void **state) {
     placeholdersAllow(false);
 }
 
+static robj *found(const char *name) {
+    slice key = sliceOf(name);
+    dbPosition at;
+    robj *o = dbFind(storeDb(0), key, storeHash(key), lookAtAll(), &at);
+    assert_non_null(o);
+    return o;
+}
+
+static void elements_are_known_if_all_were_added(void **state) {
+    (void)state; /* see setUp() */
+    put("v", "vectorset");
+    robj *o = found("v");
+    placeholderItemAdd(o, 1);
+    placeholderItemsRemove(o, 1, 1);
+    assert_false(placeholderIsEmpty(o));
+    placeholderItemsBegin(o);
+    assert_true(placeholderIsEmpty(o));
+    for (int64_t i = -3; i < 3; i++) placeholderItemAdd(o, i * INT32_MAX);
+    placeholderItemAdd(o, 0);
+    placeholderItemsRemove(o, 1, INT32_MAX - 1);
+    placeholderItemsRemove(o, INT64_MIN, -1);
+    placeholderItemsRemove(o, INT32_MAX, INT64_MAX);
+    assert_false(placeholderIsEmpty(o));
+    placeholderItemsRemove(o, 0, 0);
+    assert_true(placeholderIsEmpty(o));
+    placeholderItemAdd(o, 5);
+    placeholderItemsForget(o);
+    placeholderItemsRemove(o, 5, 5);
+    assert_false(placeholderIsEmpty(o));
+    assert_true(placeholderHasType(o, "vectorset"));
+    assert_false(placeholderHasType(o, "array"));
+}
+
+static size_t memoryOf(const char *name) { return objectMemory(found(name), 0); }
+
+static void a_copy_has_elements_of_its_own_and_both_are_in_the_memory(void **state) {
+    (void)state; /* see setUp() */
+    put("v", "vectorset");
+    size_t without = memoryOf("v");
+    placeholderItemsBegin(found("v"));
+    for (int64_t i = 0; i < 1000; i++) placeholderItemAdd(found("v"), i << 40);
+    assert_true(memoryOf("v") >= without + 8000);
+    robj *copy = objectCopy(found("v"), SLICE("w"), 0);
+    dbPosition at;
+    assert_null(dbFind(storeDb(0), SLICE("w"), storeHash(SLICE("w")), lookAtAll(), &at));
+    dbPlace(storeDb(0), &at, copy);
+    placeholderItemsRemove(found("v"), 0, INT64_MAX);
+    assert_true(placeholderIsEmpty(found("v")));
+    assert_false(placeholderIsEmpty(found("w")));
+    placeholderItemsRemove(found("w"), 0, INT64_MAX);
+    assert_true(placeholderIsEmpty(found("w")));
+}
+
+static void the_number_of_known_elements_is_bounded(void **state) {
+    (void)state; /* see setUp() */
+    put("v", "vectorset");
+    robj *o = found("v");
+    placeholderItemsBegin(o);
+    for (int64_t i = 0; i < PLACEHOLDER_ITEMS_MAX; i++) placeholderItemAdd(o, i);
+    placeholderItemAdd(o, 0); /* known already */
+    placeholderItemsRemove(o, 1, INT64_MAX);
+    placeholderItemsRemove(o, 0, 0);
+    assert_true(placeholderIsEmpty(o));
+    for (int64_t i = 0; i <= PLACEHOLDER_ITEMS_MAX; i++) placeholderItemAdd(o, i);
+    placeholderItemsRemove(o, 0, INT64_MAX);
+    assert_false(placeholderIsEmpty(o));
+
+    int full = PLACEHOLDER_ITEMS_TOTAL_MAX / PLACEHOLDER_ITEMS_MAX;
+    for (int i = 0; i <= full; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "full%d", i);
+        put(text, "vectorset");
+        placeholderItemsBegin(found(text));
+        for (int64_t n = 0; n < PLACEHOLDER_ITEMS_MAX; n++) placeholderItemAdd(found(text), n);
+        placeholderItemsRemove(found(text), INT64_MIN, -1);
+    }
+    placeholderItemsRemove(found("full0"), 0, INT64_MAX);
+    assert_true(placeholderIsEmpty(found("full0")));
+    char last[16];
+    snprintf(last, sizeof(last), "full%d", full);
+    placeholderItemsRemove(found(last), 0, INT64_MAX);
+    assert_false(placeholderIsEmpty(found(last)));
+}
+
 int test_placeholder(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_has_its_type_and_is_counted_and_in_no_digest, setUp,
                                         tearDown),
         cmocka_unit_test_setup_teardown(whoever_wants_to_is_told_of_each, setUp, tearDown),
         cmocka_unit_test_setup_teardown(further_types_share_a_name, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(elements_are_known_if_all_were_added, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(a_copy_has_elements_of_its_own_and_both_are_in_the_memory,
+                                        setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_number_of_known_elements_is_bounded, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("store/placeholder", tests, NULL, testNoObjects);
 }
