@@ -240,8 +240,8 @@ static int separateCopy(void *arg) {
     return 0;
 }
 
-/* Tasks of the thread whose end was not processed yet. A task that has run but not ended counts: its
- * end may begin the next save. */
+/* Tasks of the thread whose end was not processed yet. A task that has run but not ended counts:
+ * its end may begin the next save. */
 static int tasks;
 
 static void submit(bioTaskProc *run, bioDoneProc *done, fileSave *save) {
