@@ -36,9 +36,9 @@ static uint8_t ownFlags(const clusterBus *b) {
     const clusterMap *m = b->map;
     bool wants = b->rules.replicas_vote;
     bool tells = wants || m->voters.stamp.term || m->has_heard_voters;
-    return (uint8_t)((b->as_older
-                          ? 0
-                          : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS | MESSAGE_TAKES_PRIORITY) |
+    return (uint8_t)((b->as_older ? 0
+                                  : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS |
+                                        MESSAGE_TAKES_PRIORITY | MESSAGE_TAKES_CAPA) |
                      (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0));
 }
 

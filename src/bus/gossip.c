@@ -266,6 +266,7 @@ void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
                           NODE_HAS_LIGHT_MODULE | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED;
     clusterMapSetFlags(m, from, h->node_flags & told, ~(uint32_t)h->node_flags & told);
     from->takes_priority = h->own_flags & MESSAGE_TAKES_PRIORITY;
+    from->takes_capa = h->own_flags & MESSAGE_TAKES_CAPA;
 }
 
 bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,

@@ -44,12 +44,12 @@ struct clusterNode {
     int64_t offset;      /* in the stream of replication */
     uint64_t stream;     /* a number for its id; 0: not told, as it has no replication-quorum */
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
-    int replica_priority; /* replicas with a lower one are elected first */
-    bool takes_priority;  /* it understands the priority of this node */
-    bool unclaims;        /* it does not claim slots that it has granted */
-    bool has_told;        /* which slots it claims, since this node has started */
-    bool has_told_shard;  /* its shard_id is what it has told itself since this node started */
-    int stale_count;      /* messages in a row that were older than what is known of its role */
+    int replica_priority;            /* replicas with a lower one are elected first */
+    bool takes_priority, takes_capa; /* understands a replica's priority; CAPA of ESTABLISH */
+    bool unclaims;                   /* it does not claim slots that it has granted */
+    bool has_told;                   /* which slots it claims, since this node has started */
+    bool has_told_shard; /* its shard_id is what it has told itself since this node started */
+    int stale_count;     /* messages in a row that were older than what is known of its role */
     /* Its address, and what it tells about itself. A port of 0: none. */
     str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
     int tcp_port, tls_port, bus_port, client_tcp_port, client_tls_port;

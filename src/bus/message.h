@@ -87,6 +87,7 @@ enum messageOwnFlag {
     MESSAGE_TELLS_VOTERS = 1u << 4,   /* it understands sets of voters and tells its own's stamp */
     MESSAGE_ABOUT_VOTERS = 1u << 5,   /* AUTH_REQUEST: of a node that makes a new set of voters */
     MESSAGE_TAKES_PRIORITY = 1u << 6, /* it understands the extension with that of a replica */
+    MESSAGE_TAKES_CAPA = 1u << 7,     /* it understands CAPA of SYNCSLOTS ESTABLISH */
 };
 
 enum {

@@ -212,8 +212,10 @@ void clusterGetslotmigrationsCommand(ctx *c) {
 
 typedef struct establishWords {
     slice source, name;
+    slice codecs; /* that the source offers; NULL: it does not understand an offer */
     slotRanges ranges;
     clusterNode *owner;
+    int codecs_at; /* the index of CAPA */
 } establishWords;
 
 /* The words after ESTABLISH, in any order, each once. False: the error was replied. */
@@ -225,6 +227,10 @@ static bool parseEstablish(ctx *c, establishWords *out) {
             at += 2;
         } else if (has_value && slotWordIs(c->argv[at], "name") && !out->name.ptr) {
             out->name = c->argv[at + 1];
+            at += 2;
+        } else if (has_value && slotWordIs(c->argv[at], "capa") && !out->codecs.ptr) {
+            out->codecs = c->argv[at + 1];
+            out->codecs_at = at;
             at += 2;
         } else if (slotWordIs(c->argv[at], "slotsrange") && !out->ranges.count) {
             int used = 0;
@@ -249,13 +255,31 @@ static bool mayImport(ctx *c, const establishWords *w) {
     return st == OK;
 }
 
+/* Replicas and the append only file get it without CAPA, which only the link is about: any server
+ * can read them. */
+static void propagateEstablish(ctx *c, const establishWords *w) {
+    ctxPropagateTo(c, PROPAGATE_AOF | PROPAGATE_REPLICAS);
+    if (!w->codecs.ptr) return;
+    check(w->codecs_at + 1 < c->argc);
+    slice *words = memNewArray(slice, (size_t)c->argc);
+    int count = 0;
+    for (int i = 0; i < c->argc; i++) {
+        if (i != w->codecs_at && i != w->codecs_at + 1) words[count++] = c->argv[i];
+    }
+    ctxPropagateAs(c, count, words);
+    memFree(words);
+}
+
 static void establish(ctx *c) {
     establishWords w = {.owner = NULL};
     bool is_told = c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_AOF;
     if (!is_told && c->origin != ORIGIN_CLIENT) {
         replyError(c, ERR_SYNTAX_TEXT);
     } else if ((is_told || isPossible(c)) && parseEstablish(c, &w)) {
-        if (!is_told && mayImport(c, &w)) slotImportBegin(c, w.name, w.source, &w.ranges);
+        if (!is_told && mayImport(c, &w)) {
+            propagateEstablish(c, &w);
+            slotImportBegin(c, w.name, w.source, &w.ranges, w.codecs);
+        }
         if (is_told) slotImportFollow(w.name, &w.ranges);
         if (c->origin == ORIGIN_PRIMARY) ctxPropagateTo(c, PROPAGATE_AOF);
     }

@@ -240,10 +240,17 @@ static int separateCopy(void *arg) {
     return 0;
 }
 
+/* Tasks of the thread whose end was not processed yet. A task that has run but not ended counts: its
+ * end may begin the next save. */
+static int tasks;
+
+static void submit(bioTaskProc *run, bioDoneProc *done, fileSave *save) {
+    tasks++;
+    bioSubmitTask(BIO_REPLACE, run, done, save);
+}
+
 /* The node works without the copy, so a failure is only told. */
-static void copyEnded(void *arg, int error) {
-    fileSave *save = arg;
-    (void)error; /* the result is in `save` */
+static void freeSave(fileSave *save) {
     if (save->copy_error && logIsDue(&copy_told_ms, engineHot.now_ms, COMPLAINT_MS))
         logWarning("The copy of the cluster configuration file could not be written to %s.bak: %s",
                    clusterConf.cluster_config_file, strerror(save->copy_error));
@@ -251,10 +258,15 @@ static void copyEnded(void *arg, int error) {
     memFree(save);
 }
 
+static void copyEnded(void *arg, int error) {
+    (void)error; /* the result is in the save */
+    check(tasks > 0);
+    tasks--;
+    freeSave(arg);
+}
+
 /* Reports what writeFile() has done, and has the thread do the rest. */
-static void fileEnded(void *arg, int error) {
-    fileSave *save = arg;
-    (void)error; /* the result is in `save` */
+static void conclude(fileSave *save) {
     check(threadIsMain());
     last_save.failed = save->result != OK;
     if (last_save.failed) {
@@ -264,23 +276,29 @@ static void fileEnded(void *arg, int error) {
     }
     if (save->done) save->done(save->result);
     if (save->owes_copy) {
-        bioSubmitTask(BIO_REPLACE, separateCopy, copyEnded, save);
+        submit(separateCopy, copyEnded, save);
     } else {
-        copyEnded(save, 0);
+        freeSave(save);
     }
+}
+
+static void fileEnded(void *arg, int error) {
+    (void)error; /* the result is in the save */
+    check(tasks > 0);
+    tasks--;
+    conclude(arg);
 }
 
 void serverFileBegin(const clusterMap *m, bool flush, serverFileDone *done) {
-    bioSubmitTask(BIO_REPLACE, writeFile, fileEnded, newSave(m, flush, done));
+    submit(writeFile, fileEnded, newSave(m, flush, done));
 }
 
 void serverFileWait(void) {
-    while (bioPending(BIO_REPLACE)) {
+    check(threadIsMain());
+    while (tasks) {
         bioDrain(BIO_REPLACE);
         bioComplete(); /* which may begin the next one */
     }
-    bioComplete();
-    check(threadIsMain());
 }
 
 status serverFileWrite(const clusterMap *m, bool flush, reason *why) {
@@ -289,7 +307,7 @@ status serverFileWrite(const clusterMap *m, bool flush, reason *why) {
     (void)writeFile(save); /* the result is in `save` */
     status st = save->result;
     if (st != OK) st = reasonSet(why, st, "%s", strerror(save->failure.error));
-    fileEnded(save, 0);
+    conclude(save);
     return st;
 }
 

@@ -178,8 +178,8 @@ static void saveNow(void) {
     bool held = holds_saves;
     serverMapNote();
     serverMapHoldSaves(false);
+    serverFileWait(); /* its end begins the one that has these changes, if another one runs */
     holds_saves = held;
-    serverFileWait();
 }
 
 status serverMapSave(reason *why) {

@@ -45,6 +45,7 @@ void slotExportBegin(slotRanges *ranges, const clusterNode *target, slice who) {
     slotJob *job = slotSourceBegin(slotMigrationNow(), ranges, target);
     job->work = memNew(exportWork);
     *exportOf(job) = (exportWork){.job = job, .db_id = -1};
+    outbufInit(&exportOf(job)->plain);
     slotMigrationSignal(job);
     logNotice("Slot migration initiated through CLUSTER MIGRATESLOTS command: %s (user request "
               "from '%.*s')",
@@ -87,6 +88,7 @@ void slotExportEnded(slotJob *job, slice why) {
 void slotExportClose(slotJob *job) {
     check(job->work);
     exportLinkClose(job);
+    exportPackEnd(job);
     strFree(&exportOf(job)->received);
 }
 

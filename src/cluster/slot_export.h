@@ -32,6 +32,8 @@ typedef struct slotExportProgress {
 /* How far the keys of a job have been sent. False: they are not being sent now. */
 bool slotExportProgressOf(const slotJob *job, slotExportProgress *out);
 void slotExportTick(void);
+/* Compresses what the links were given in this turn. */
+void slotExportPack(void);
 /* The session ends; no effect if it is none of the links. */
 void slotExportLost(const session *s);
 /* The target has told why it ends the job. */

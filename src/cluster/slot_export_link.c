@@ -41,8 +41,13 @@ void exportLinkSend(slotJob *job, slice bytes) {
     hotCheck(job->work);
     exportWork *w = exportOf(job);
     if (!w->who) return; /* it was lost */
-    sessionDeliver(w->who, DELIVER_PUSH, bytes);
-    sessionWantWrite(w->who);
+    if (w->pack) {
+        exportPackSoon(w);
+        outbufAppend(&w->plain, bytes.ptr, bytes.len);
+    } else {
+        sessionDeliver(w->who, DELIVER_PUSH, bytes);
+        sessionWantWrite(w->who);
+    }
     w->given += bytes.len;
     w->sent_any_ms = engineHot.now_ms;
 }
@@ -52,20 +57,31 @@ void exportLinkLend(slotJob *job, blob *bytes) {
     hotCheck(job->work);
     exportWork *w = exportOf(job);
     if (!w->who) return; /* it was lost */
-    sessionDeliverShared(w->who, DELIVER_PUSH, bytes, 0, bytes->len);
-    sessionWantWrite(w->who);
+    if (w->pack) {
+        exportPackSoon(w);
+        outbufAppendShared(&w->plain, bytes, 0, bytes->len);
+    } else {
+        sessionDeliverShared(w->who, DELIVER_PUSH, bytes, 0, bytes->len);
+        sessionWantWrite(w->who);
+    }
     w->given += bytes->len;
     w->lent_end = w->given;
     w->lent = bytes->len;
     w->sent_any_ms = engineHot.now_ms;
 }
 
+size_t exportLinkPending(const slotJob *job) {
+    const exportWork *w = exportOf(job);
+    return w->who ? sessionOutputPending(w->who) + exportPackPending(w) : 0;
+}
+
 size_t exportLinkUnsent(const slotJob *job) {
     const exportWork *w = exportOf(job);
     hotCheck(w->lent_end <= w->given);
-    size_t unsent = w->who ? sessionOutputPending(w->who) : 0;
+    size_t unsent = exportLinkPending(job);
+    size_t as_given = w->pack ? exportPackPending(w) : unsent; /* what is not compressed */
     uint64_t after = w->given - w->lent_end;
-    return unsent <= after ? unsent : unsent - sizeMin(w->lent, (size_t)(unsent - after));
+    return as_given <= after ? unsent : unsent - sizeMin(w->lent, (size_t)(as_given - after));
 }
 
 /* A request of the handshake: a few hundred bytes, which the buffer of a new socket takes. */
@@ -95,28 +111,49 @@ void exportLinkAuth(slotJob *job, slice user_name, slice password) {
 void exportLinkEstablish(slotJob *job) {
     str bytes = STR_EMPTY;
     size_t count = 0;
-    slice *words = memNewArray(slice, 6 + 2 * job->ranges.count);
+    str codecs = STR_EMPTY;
+    const clusterNode *target = slotMovesPeer(&slotMigrations, job);
+    slice *words = memNewArray(slice, 8 + 2 * job->ranges.count);
     char(*digits)[NUMBER_TEXT_MAX] = memAlloc(2 * job->ranges.count * sizeof(*digits));
     words[count++] = SLICE("ESTABLISH");
     words[count++] = SLICE("SOURCE");
     words[count++] = sliceMake(job->source, NODE_ID_LEN);
     words[count++] = SLICE("NAME");
     words[count++] = sliceMake(job->name, SLOT_IMPORT_NAME_LEN);
+    if (target && target->takes_capa) exportPackOffer(&codecs);
+    if (codecs.len) {
+        words[count++] = SLICE("CAPA");
+        words[count++] = strSlice(&codecs);
+    }
     words[count++] = SLICE("SLOTSRANGE");
     for (size_t i = 0; i < 2 * job->ranges.count; i++) {
         const slotRange *r = &job->ranges.items[i / 2];
         words[count++] =
             sliceMake(digits[i], numberPrintInt(digits[i], i % 2 ? r->last : r->first));
     }
-    check(count == 6 + 2 * job->ranges.count);
+    check(count == (codecs.len ? 8 : 6) + 2 * job->ranges.count);
     slotWordsAppend(&bytes, (int)count, words);
     sendFirst(job, strSlice(&bytes));
     memFree(digits);
     memFree(words);
+    strFree(&codecs);
     strFree(&bytes);
 }
 
 /* ------------------------------------------------------------------ the handshake */
+
+/* A target that was offered codecs names one after OK, unless the stream is to be plain. False: the
+ * job has failed. */
+static bool takeCodec(slotJob *job, slice line) {
+    static const char before[] = "+OK CODEC ";
+    const size_t skip = sizeof(before) - 1;
+    reason why;
+    if (line.len < skip + 2 || memcmp(line.ptr, before, skip) != 0) return true;
+    slice codec = sliceMake(line.ptr + skip, line.len - skip - 2);
+    if (exportPackBegin(job, codec, &why) == OK) return true;
+    exportFail(job, why.text);
+    return false;
+}
 
 /* The target has accepted the job: from now on it sends requests, and gets the stream. */
 static void adopt(slotJob *job, slice rest) {
@@ -145,7 +182,7 @@ static void takeReply(slotJob *job, slice line, slice rest) {
         logNotice("Successfully authenticated slot migration %s", slotMigrationLabel(job).text);
         exportOn(job, JOB_REPLIED_OK);
     } else if (is_ok) {
-        adopt(job, rest);
+        if (takeCodec(job, line)) adopt(job, rest);
     } else if (is_auth) {
         line.len -= 2;
         strAppendFormat(&message, "Failed to AUTH to target node: %.*s", (int)line.len, line.ptr);
@@ -248,5 +285,6 @@ void exportLinkLimit(slotJob *job) {
 
 size_t exportLinkMemory(const slotJob *job) {
     const exportWork *w = exportOf(job);
-    return sizeof(*w) + w->received.cap + (w->who ? netClientMemory(w->who) : 0);
+    size_t waiting = outbufMemory(&w->plain);
+    return sizeof(*w) + waiting + w->received.cap + (w->who ? netClientMemory(w->who) : 0);
 }

@@ -27,7 +27,7 @@ static size_t walkPending(const slotJob *job) {
 size_t slotExportUnsent(const slotJob *job) {
     const exportWork *w = job->work;
     if (job->is_import || !w) return 0;
-    return walkPending(job) + (w->who ? sessionOutputPending(w->who) : 0);
+    return walkPending(job) + exportLinkPending(job);
 }
 
 size_t exportStreamUnsent(const slotJob *job) { return walkPending(job) + exportLinkUnsent(job); }
@@ -36,7 +36,7 @@ size_t exportStreamUnsent(const slotJob *job) { return walkPending(job) + export
 
 static size_t room(void *arg) {
     const exportWork *w = arg;
-    size_t unsent = w->who ? sessionOutputPending(w->who) : SLOT_UNSENT_MAX;
+    size_t unsent = w->who ? exportLinkPending(w->job) : SLOT_UNSENT_MAX;
     return unsent < SLOT_UNSENT_MAX ? SLOT_UNSENT_MAX - unsent : 0;
 }
 
@@ -69,7 +69,7 @@ bool slotExportCanStream(void *arg, const slotJob *job) {
     (void)arg;
     const exportWork *w = exportOf(job);
     check(w->who);
-    return slotWalkCanBegin() && !sessionOutputPending(w->who);
+    return slotWalkCanBegin() && !exportLinkPending(job);
 }
 
 /* Arms the sink if any job needs it. */

@@ -5,6 +5,9 @@
  * use their argument. */
 #include "cluster/slot_import.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "base/base.h"
 #include "bus/slot_target.h"
 #include "cluster/cluster.h"
@@ -13,6 +16,7 @@
 #include "cluster/server_role.h"
 #include "cluster/server_slots.h"
 #include "cluster/slot_migration.h"
+#include "cluster/slot_pack.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
@@ -21,6 +25,7 @@
 #include "engine/reply.h"
 #include "engine/session_slot.h"
 #include "engine/stream.h"
+#include "io/conn_unpack.h"
 #include "net/net.h"
 #include "repl/role.h"
 #include "store/store.h"
@@ -269,15 +274,36 @@ const gate slotImportGate = {.name = "slot import",
                              .admit = admitKeys,
                              .origins = 1u << ORIGIN_IMPORT};
 
-void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges) {
+/* Statistics count what is received; those who read count what they get. */
+static void countUnpacked(size_t received, size_t plain, size_t decompressed) {
+    (void)decompressed;
+    netCountSlots(received - plain);
+}
+
+/* Names the codec of the stream, and reads it by that. A session that has no connection of a client
+ * gets no codec. */
+static void acceptCodec(ctx *c, slice codecs) {
+    conn *connection = netOutgoingConn(c->who);
+    compressCodec codec = connection ? slotPackChoose(codecs) : COMPRESS_NONE;
+    if (codec == COMPRESS_NONE) {
+        replyOk(c);
+        return;
+    }
+    char text[32];
+    int len = snprintf(text, sizeof(text), "OK CODEC %s", compressName(codec));
+    check(len > 0 && len < (int)sizeof(text));
+    replyStatus(c, sliceMake(text, (size_t)len));
+    connUnpack(connection, SLICE(""), countUnpacked);
+}
+
+void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges, slice codecs) {
     session *s = c->who;
     slotJob *job = slotTargetBegin(slotMigrationNow(), source, name, ranges);
     importLink *link = memNew(importLink);
     *link = (importLink){.who = s};
     job->work = link;
     slotMigrationSignal(job);
-    ctxPropagateTo(c, PROPAGATE_AOF | PROPAGATE_REPLICAS);
-    replyOk(c);
+    acceptCodec(c, codecs);
     streamOpen(s, ORIGIN_IMPORT, &link_owner);
     sessionSlotSet(s, linkSlot(), job);
     gateArmSession(s, &slotImportGate, true);
@@ -304,8 +330,18 @@ int64_t slotImportHeardMs(const slotJob *job) {
 void slotImportLost(const session *s) {
     slotJob *job = slotImportOf(s);
     if (!job || !job->work || linkOf(job)->who != s) return;
+    const conn *c = netOutgoingConn(linkOf(job)->who);
     linkOf(job)->who = NULL;
-    fail(job, lost_text);
+    if (!c || !connUnpacks(c) || c->fd < 0 || c->last_errno != EBADMSG) {
+        fail(job, lost_text);
+        return;
+    }
+    str message = STR_EMPTY;
+    strAppendFormat(&message, "The compressed stream of the source cannot be read: %s",
+                    connErrorText(c));
+    logWarning("Slot migration %s: %s", slotMigrationLabel(job).text, strText(&message));
+    fail(job, strText(&message));
+    strFree(&message);
 }
 
 size_t slotImportMemory(void) {

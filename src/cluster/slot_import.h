@@ -18,8 +18,9 @@ extern const slotImportKeeper slotImportKeeperOfCluster;
 /* The primary of this replica, or a file, says that slots are moving to it. No effect if the job is
  * known, and has not ended. */
 void slotImportFollow(slice name, slotRanges *ranges);
-/* SYNCSLOTS ESTABLISH: makes the session of the command a link. `ranges` move to the job. */
-void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges);
+/* SYNCSLOTS ESTABLISH: makes the session of the command a link. `ranges` move to the job. `codecs`:
+ * those by which the source can compress the stream (slot_pack.h). */
+void slotImportBegin(ctx *c, slice name, slice source, slotRanges *ranges, slice codecs);
 /* The job of a link; NULL: the session is none. */
 slotJob *slotImportOf(const session *s);
 /* The session ends; no effect if it is none of the links. */

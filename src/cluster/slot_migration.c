@@ -158,8 +158,8 @@ void slotMigrationInit(void) {
 
 void slotMigrationStep(void) {
     if (likely(!slotMigrations.log.active)) return;
-    if (engineHot.current || engineHot.loading) return;
-    slotMovesStep(slotMigrationNow());
+    if (!engineHot.current && !engineHot.loading) slotMovesStep(slotMigrationNow());
+    slotExportPack();
 }
 
 void slotMigrationTick(int64_t budget_us) {

@@ -315,7 +315,8 @@ static status readRecord(fileReader *f, bool *end) {
     if (!f->r->redis && type == RDB_OP_SLOT_IMPORT) return readSlotImport(f);
     if (type == RDB_OP_UPDATE && !f->r->redis && rdbVersionIsOf92(f->result->version))
         return rdbReaderFail(f->r, "Can't handle opcode 242: a command of a full synchronisation "
-                                   "that its primary runs without a fork");
+                                   "that its primary runs without a fork; with repl-diskless-sync "
+                                   "no it sends a file, which has none");
     return readKey(f, type);
 }
 

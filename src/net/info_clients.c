@@ -63,6 +63,11 @@ void netCountDataset(size_t received) {
     netTotals()->repl_in += received;
 }
 
+void netCountSlots(size_t received) {
+    netTotals()->bytes_in += received;
+    netTotals()->slots_in += received;
+}
+
 void netCountDatasetSent(size_t sent) {
     hotCheck(threadIsMain());
     netTotals()->bytes_out += sent;

@@ -142,11 +142,13 @@ typedef void netReplicaEndProc(session *s, const char *why);
 void netSetReplicaEnd(netReplicaEndProc *proc);
 /* Counts bytes received from a primary by a connection that is not a client (yet). */
 void netCountDataset(size_t received);
+/* Counts bytes of slots that are imported; those who read from a client count what they get. */
+void netCountSlots(size_t received);
 /* Adds bytes of a dataset that a child has sent to a replica. */
 void netCountDatasetSent(size_t sent);
 /* The hard output limit of replicas in bytes; 0: none. */
 size_t netReplicaOutputLimit(void);
-/* The connection of a client, for direct output. */
+/* The connection of a client, for direct output; NULL: the session is none. */
 conn *netOutgoingConn(session *s);
 /* Sends what is pending. Returns a descriptor of the connection for a child, to which nothing is
  * sent by this process from then on; the caller closes it. -1: it uses TLS, has failed, or does not

@@ -54,6 +54,8 @@ void netOutgoingStart(session *s, slice received) {
 
 size_t netClientMemory(const session *s) { return clientMemory((const client *)s); }
 
-conn *netOutgoingConn(session *s) { return &clientOf(s)->conn; }
+conn *netOutgoingConn(session *s) {
+    return s->carrier == &clientCarrier ? &clientOf(s)->conn : NULL;
+}
 size_t netOutgoingWaiting(session *s) { return clientOf(s)->in_len; }
 size_t netReadMax(void) { return netMainThread()->read_bytes_max; }

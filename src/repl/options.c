@@ -12,6 +12,7 @@
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
+#include "repl/role.h"
 #include "repl/rules.h"
 #include "repl/throttle.h"
 #include "store/store.h"

@@ -12,13 +12,9 @@
 #include "base/str.h"
 #include "psync/primary.h"
 
-typedef struct packedStream packedStream;
-
 /* The environment's functions for replicas with a codec. Without memory the replica is closed. */
 void packedStreamAdd(replPeer *to, slice bytes);
 void packedStreamSend(replPeer *to);
-/* NULL is allowed. */
-void packedStreamFree(packedStream *s);
 /* Appends the fields of the line of INFO about a replica; nothing if its codec is PEER_PLAIN. */
 void packedStreamPrintInfo(const replPeer *peer, str *out);
 /* Appends the sums of all replicas since the last reset. */

@@ -70,8 +70,6 @@ typedef struct replConfig {
 } replConfig;
 
 extern replConfig replConf;
-/* The strongest codec that repl-compression allows. */
-compressCodec replCodec(void);
 extern const configOption replOptions[];
 
 #endif

@@ -35,6 +35,7 @@
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
+#include "repl/role.h"
 #include "repl/role_priv.h"
 #include "repl/rules.h"
 #include "repl/server_state.h"

@@ -23,6 +23,7 @@
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
 #include "format/rdb_settings.h"
+#include "io/packer.h"
 #include "net/net.h"
 #include "repl/min_replicas.h"
 #include "repl/quorum_server.h"
@@ -86,7 +87,7 @@ static void freeConn(session *s, void *state) {
     primaryForget(&replicas.primary, &conn->peer, engineHot.now_ms);
     if (memoryExcluded()) excludeFromLimit();
     fileReaderClose(&conn->file);
-    packedStreamFree(conn->packed);
+    packerFree(conn->packed);
     peerClear(&conn->peer);
     strFree(&conn->ip);
     memFree(conn);

@@ -21,9 +21,9 @@ typedef struct replicaConn {
     fileReader file;   /* PEER_SENDING_FILE */
     int64_t file_left; /* bytes of it */
     progressMeter sending;
-    uint64_t bytes_out;          /* of the session at the last tick */
-    size_t reply_from;           /* pending output before the command being run */
-    struct packedStream *packed; /* NULL: nothing was compressed for it */
+    uint64_t bytes_out;    /* of the session at the last tick */
+    size_t reply_from;     /* pending output before the command being run */
+    struct packer *packed; /* NULL: nothing was compressed for it */
 } replicaConn;
 
 /* The state machine of this server. */

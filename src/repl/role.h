@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "engine/command.h"
 #include "engine/session.h"
+#include "io/compress.h"
 
 bool replIsReplica(void);
 /* "master" or "replica". */
@@ -64,6 +65,8 @@ void replWantAcks(void);
 /* How this server logs in at another one: primaryuser, primaryauth; both empty: not. Borrowed until
  * the configuration changes. */
 void replCredentials(slice *user_name, slice *password);
+/* The strongest codec that repl-compression allows. */
+compressCodec replCodec(void);
 /* repl-timeout in ms. */
 int64_t replTimeoutMs(void);
 /* repl-ping-replica-period in ms. */

@@ -79,6 +79,24 @@ start_cluster {2 0 {tags {cluster}}} {
         hold_saves 1 0
     }
 
+    test {a command during a save that has run, or is about to, waits for the next one, too} {
+        # The end of a save is processed by the next turn, or by the command; it begins the next save.
+        foreach words {{debug sleep 0.1} {debug hold-cluster-config-saves 1} {ping}} {
+            hold_saves 1 1
+            wait_for_condition 500 20 {[cluster_field -1 cluster_current_epoch] == [cluster_field cluster_current_epoch]}
+            assert_match "BUMPED *" [r cluster bumpepoch]
+            wait_for_condition 500 20 {[cluster_field -1 cluster_current_epoch] == [cluster_field cluster_current_epoch]}
+            assert {![string match "*vars currentEpoch [cluster_field cluster_current_epoch] *" [conf_of 1]]}
+            r -1 multi
+            r -1 debug hold-cluster-config-saves 0
+            r -1 {*}$words
+            r -1 cluster bumpepoch
+            assert_match "OK * {BUMPED *}" [r -1 exec]
+            assert_match "*vars currentEpoch [cluster_field -1 cluster_current_epoch] *" [conf_of 1]
+            hold_saves 1 0
+        }
+    }
+
     test {CLUSTER INFO has the state of the file} {
         assert_equal ok [cluster_field cluster_config_save_status]
         assert_range [cluster_field cluster_config_last_save_time] [expr {[clock seconds] - 1000}] [clock seconds]

@@ -3,6 +3,7 @@
 # valkey-cli --backup and --restore: full copies, the stream, points in time, failures.
 
 source $::tests_dir/support/tools.tcl
+source $::tests_dir/support/all_types.tcl
 source $::tests_dir/support/backup.tcl
 
 set options {tags {cli tools repl tls:skip needs:local} overrides {repl-diskless-sync-delay 0 enable-debug-command yes}}
@@ -366,6 +367,32 @@ start_server $options {
             assert_equal value12 [r -1 get shop:12]
             cli_ok --restore $folder --into $target --keys shop:3 --prefix old:
             assert_equal value3 [r -1 get old:shop:3]
+        }
+
+        test {backup: every type is in the full copy, the stream, what is restored, and single keys} {
+            # Path hashes, and TTLs of members, were once not asked for.
+            set target [srv -1 host]:[srv -1 port]
+            foreach in {copy stream} {
+                set folder [backup_folder types_$in]
+                r flushall
+                r -1 flushall
+                if {$in eq "copy"} {fill_all_types}
+                set pid [follow_start $folder]
+                wait_follow_says $folder "*full copy of *"
+                if {$in eq "stream"} {fill_all_types}
+                wait_follow_has $folder
+                follow_end $pid
+                set digest [r debug digest]
+                cli_ok --restore $folder $folder/out
+                assert_equal $digest [restored_digest $folder/out]
+                cli_ok --restore $folder --into $target
+                assert_equal $digest [r -1 debug digest]
+                r -1 del path paths timed_set
+                assert_match {*2 keys brought into *} [cli_ok --restore $folder --into $target --keys path*]
+                assert_match {*1 keys brought into *} [cli_ok --restore $folder --into $target --keys timed_set]
+                assert_equal $digest [r -1 debug digest]
+            }
+            r flushall
         }
     }
 }

@@ -4,6 +4,7 @@
 # tests/c/format/test_rdb_envelope.c reads them cut and changed at every byte.
 
 source $::tests_dir/support/primary.tcl
+source $::tests_dir/support/frames.tcl
 
 set ::id [string repeat c 40]
 
@@ -26,10 +27,35 @@ proc tool {name args} {
 
 proc has_the_keys {} {expr {[r get plain] eq "x" && [r get long] eq [string repeat ab 100]}}
 
-set built [split [regsub {.*compression=(\S+).*} [exec $::binary --version] {\1}] ,]
+foreach {codec library} {lz4 LZ4 zstd Zstandard} {
+    if {$codec in [built_codecs]} continue
+    start_server {tags {compressed-files external:skip} overrides {save {} repl-diskless-load swapdb}} {
+        test "A build without $library refuses what is compressed by it, with the reason" {
+            set why "$library compression is not available in this build"
+            set bytes [binary format H* $frames($codec)]
+            foreach directive {rdbcompression repl-compression} {
+                assert_error "*$why*" {r config set $directive $codec}
+                catch {exec timeout 20 $::binary --port 0 --$directive $codec </dev/null 2>@1} said
+                assert_match "*$why*" $said
+            }
+            primary_listen
+            r set old data
+            set c [primary_asked]
+            primary_full_sync $c $::id 50 $bytes
+            wait_for_condition 400 25 {[string match "*this build has no $codec*" [server_log]]}
+            primary_close
+            r replicaof no one
+            stop_server
+            assert_match "*this build has no $codec*" [refuses $bytes]
+            write_bytes [srv dir]/dump.rdb $bytes
+            assert_match "*this build has no $codec*" [lindex [tool valkey-check-rdb [srv dir]/dump.rdb] 1]
+            file delete [srv dir]/dump.rdb
+            restart_server
+        }
+    }
+}
 
-foreach codec $built {
-    if {$codec eq "none"} continue
+foreach codec [built_codecs] {
     set bytes [binary format H* $frames($codec)]
     set wrong [string replace $bytes end end X] ;# a checksum
 

@@ -28,7 +28,15 @@ proc fill_both {} {
             redis.call('hset', 'lh', 'f' .. i, i)
             redis.call('zadd', 'lz', i, 'm' .. i)
             redis.call('xadd', 'x', i .. '-1', 'f', i)
+            redis.call('phset', 'lp', '/path/' .. i, 'fields', 2, 'f', i, 'g', 1)
         end} 0
+        r $level phmset paths /a fields 2 f v g w /b/c fields 1 f v "" fields 1 root 1
+        # In another order, and of different encodings.
+        if {$level eq "-0"} {
+            r phset paths /a fields 1 f v
+            r phdel paths /a f
+            r phset paths /a fields 1 f v
+        }
         r $level xgroup create x g 0
         r $level xreadgroup group g c count 1100 streams x >
         r $level select 3
@@ -46,7 +54,7 @@ start_server {tags {cli tools tls:skip needs:local}} {
     start_server {tags {cli tools tls:skip needs:local}} {
         test {cli: --diff of equal servers} {
             fill_both
-            assert_equal {0 {18 keys compared, 0 differ}} [diff]
+            assert_equal {0 {20 keys compared, 0 differ}} [diff]
             assert_equal {0 {1 keys compared, 0 differ}} \
                 [run_tool valkey-cli "" --diff valkey://[srv host]:[srv port]/3 valkey://[srv -1 host]:[srv -1 port]/3]
             assert_match {0 {* keys compared, 0 differ}} [diff --diff-sample 30]
@@ -75,6 +83,11 @@ start_server {tags {cli tools tls:skip needs:local}} {
             {an entry} {eval {redis.call('xdel','x','1400-1') redis.call('xadd','x','2000-1','f',1)} 0} {db 0 "x": value: last-generated-id: "1499-1", "2000-1"}
             {a group} {xgroup setid x g 2-1} {db 0 "x": value: group: last-delivered-id: "1099-1", "2-1"}
             {a pending entry} {xclaim x g other 0 1050-1} {db 0 "x": value: pending entry of group g: "1050-1", "1050-1"}
+            {a field of a path} {phset paths /a fields 1 g x} {db 0 "paths": value: path "/a", field "g": "w", "x"}
+            {a field of a path only} {phset paths /a fields 1 h x} {db 0 "paths": value: path "/a": 4 items, 6 items}
+            {a path} {eval {redis.call('phdel','paths','') redis.call('phset','paths','/','fields',1,'root',1)} 0} {db 0 "paths": value: path "": 2 items, 0 items}
+            {the number of paths} {phdel paths /b/c} {db 0 "paths": value: number of elements: 3, 2}
+            {a field of a path of many} {phset lp /path/1400 fields 1 f x} {db 0 "lp": value: path "/path/1400", field "f": "1400", "x"}
             {a function} {function delete lib} {function library lib: only in the first}
         } {
             test "cli: --diff finds $what" {

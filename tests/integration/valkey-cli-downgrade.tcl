@@ -57,12 +57,53 @@ start_server {tags {cli tls:skip external:skip} overrides {save {} appendonly ye
         assert_match "*1 sets or sorted sets whose members have TTLs*way: valkey-cli --rdb FILE*" $output
         lassign [check $manifest] status output
         assert_equal 1 $status
-        assert_match "*commands that only this server knows*" $output
+        assert_match "*commands that they do not know, such as *" $output
         r config set repl-diskless-sync-delay 0
         lassign [run_tool valkey-cli "" -p [srv port] --rdb [srv dir]/export.rdb] status output
         assert_match "*Transfer finished with success*" $output
         lassign [check [srv dir]/export.rdb] status output
         assert_match "*starts with these." $output
+    }
+
+    test {cli: --downgrade-check counts members with TTLs on a server, also of large values and in several databases} {
+        needs_command saddex
+        r flushall
+        r sadd plain a b
+        r zadd zplain 1 a
+        r hset timed_hash f v
+        r hpexpireat timed_hash 9999999999999 fields 1 f
+        assert_equal 0 [lindex [check $uri] 0]
+        # The member with a TTL is one of many.
+        r eval {for i = 1, 3000 do redis.call('sadd', KEYS[1], 'm' .. i) redis.call('zadd', KEYS[2], i, 'm' .. i) end} 2 large zlarge
+        assert_equal 0 [lindex [check $uri] 0]
+        r sexpireat large 9999999999 members 1 m1
+        r zexpireat zlarge 9999999999 members 1 m2000
+        r select 3
+        r saddex small pxat 9999999999999 members 2 a b
+        r sadd plain a
+        r select 0
+        lassign [check $uri] status output
+        assert_equal 1 $status
+        assert_match "*3 sets or sorted sets whose members have TTLs*way: valkey-cli --rdb FILE*" $output
+        r spersist large members 1 m1
+        r zpersist zlarge members 1 m2000
+        assert_match "*1 sets or sorted sets whose members have TTLs*" [lindex [check $uri] 1]
+        r flushall
+    }
+
+    test {cli: --downgrade-check knows all commands that write and that Valkey 9.1 does not have} {
+        foreach {name written} {
+            {saddex k ex 10 members 1 a} 1 {sexpire k 1 members 1 a} 1 {zpersist k members 1 a} 1 {xnack k g fail} 1 {himport set k} 1
+            {delprefix k} 1 {cl.throttle k 1 1 1} 1 {lmovem a b left left count 1} 1 {increx k} 1 {xdelex k ids 1 1-1} 1 {delex k ifeq v} 1
+            {spop k} 0 {xackdel k g ids 1 1-1} 1 {set k v} 0 {hgetdel k fields 1 f} 0 {delifeq k v} 0 {msetex 1 k v} 0 {sdiffcard 1 k} 0
+        } {
+            set bytes "*[llength $name]\r\n"
+            foreach word $name {append bytes "\$[string length $word]\r\n$word\r\n"}
+            write_bytes [srv dir]/one.aof $bytes
+            lassign [check [srv dir]/one.aof] status output
+            assert_equal $written $status $name
+            if {$written} {assert_match "*1 commands that they do not know, such as [lindex $name 0]*" $output}
+        }
     }
 
     test {cli: --downgrade-check finds path hashes and version 81} {
@@ -91,5 +132,9 @@ start_server {tags {cli tls:skip external:skip} overrides {save {} appendonly ye
         assert_equal 1 $status
         assert_match "*broken.rdb*" $output
         assert_match {1 {*Could not connect to Valkey at *}} [check valkey://127.0.0.1:1]
+        # A file that was compressed by gzip was once taken for one with no users.
+        write_bytes [srv dir]/dump.rdb.gz "\x1f\x8b\x08\x00\x00\x00\x00\x00"
+        assert_match "1 {*dump.rdb.gz: neither a snapshot*does not start with these.}" [check [srv dir]/dump.rdb.gz]
+        assert_match "1 {absent.rdb: no such file, and no URI of a server*}" [check absent.rdb]
     }
 }

@@ -3,6 +3,7 @@
 # valkey-cli: the modes that sample keys, measure, transfer a snapshot or act as a replica; TLS.
 
 source $::tests_dir/support/tools.tcl
+source $::tests_dir/support/all_types.tcl
 
 proc cli {args} {run_tool valkey-cli "" -h [srv host] -p [srv port] {*}$args}
 
@@ -153,6 +154,21 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
         assert_match "*Error opening '/nonexistent/x': No such file or directory" $output
     }
 
+    test {cli: --rdb has path hashes, which no older version has, and members without their TTLs} {
+        set path [srv dir]/cli.rdb
+        r phset path /a fields 1 f v
+        r saddex timed_set pxat 9999999999999 members 1 m
+        assert_equal 0 [lindex [cli --rdb $path] 0]
+        assert_match "*9 keys read*" [lindex [run_tool valkey-check-rdb "" $path] 1]
+        r del path
+        assert_equal 0 [lindex [cli --rdb $path] 0]
+        assert_match "*8 keys read*" [lindex [run_tool valkey-check-rdb "" $path] 1]
+        set channel [open $path rb]
+        assert_equal VALKEY080 [read $channel 9]
+        close $channel
+        r del timed_set
+    }
+
     test {cli: --rdb --progress json reports the end} {
         lassign [cli --rdb [srv dir]/cli.rdb --progress json] status output
         assert_match {*{"task":"rdb","unit":"bytes","done":*,"finished":true}*} $output
@@ -222,11 +238,17 @@ start_server [list tags {cli tools tls tls:skip} overrides [list tls-port $::tls
             file mkdir $folder
             r cluster addslotsrange 0 16383
             wait_for_condition 100 50 {[string match *cluster_state:ok* [r cluster info]]} else {fail [r cluster info]}
-            r set backed up
+            set keys [llength [fill_all_types]]
+            set digest [r debug digest]
             lassign [run_tool valkey-cli "" --tls --cacert $certs/ca.crt --cert $certs/client.crt --key $certs/client.key \
                 --cluster backup [srv host]:$port $folder] status output
             assert_match {0 *Transfer finished with success*} [list $status $output]
-            assert_match "*1 keys read*" [lindex [run_tool valkey-check-rdb "" [glob $folder/*.rdb]] 1]
+            set file [glob $folder/*.rdb]
+            assert_match "*$keys keys read*" [lindex [run_tool valkey-check-rdb "" $file] 1]
+            # TTLs of fields and members were once left out, and path hashes made it fail.
+            file copy $file [srv dir]/dump.rdb
+            r debug reload nosave
+            assert_equal $digest [r debug digest]
         }
     }
 

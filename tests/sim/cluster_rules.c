@@ -188,9 +188,6 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
     uint8_t *vote = &rules.vote_of[voter->host][epoch];
     if (rules.strict && *vote)
         simFail("node %d has voted twice in epoch %llu", voter->host, (unsigned long long)epoch);
-    if (rules.strict && rules.won[epoch].winner == voter->host + 1)
-        simFail("node %d votes in epoch %llu, which it has won", voter->host,
-                (unsigned long long)epoch);
     logNotice("node %d votes for node %d in epoch %llu", voter->host,
               candidate ? candidate->host : -1, (unsigned long long)epoch);
     *vote = candidate ? (uint8_t)(candidate->host + 1) : UINT8_MAX;
@@ -198,6 +195,11 @@ void rulesVoted(const simNode *voter, const simNode *candidate, uint64_t epoch) 
 }
 
 void rulesVotes(const simNode *voter, const simNode *candidate, uint64_t epoch) {
+    checkRange(epoch);
+    /* When it decides: it may win the epoch while the vote waits to leave. */
+    if (rules.strict && rules.won[epoch].winner == voter->host + 1)
+        simFail("node %d votes in epoch %llu, which it has won", voter->host,
+                (unsigned long long)epoch);
     if (candidate != voter) checkVote(voter, candidate, epoch);
 }
 

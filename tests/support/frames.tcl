@@ -5,11 +5,17 @@
 #   frame_begin codec     head and begin of the frame
 #   frame_block codec bytes   the next block
 #   frame_codecs          those that the current server has
+#   built_codecs          those of the binary that is tested, before there is a server
 
 proc frame_codecs {} {
     set codecs [split [info_field compression_codecs] ,]
     if {$codecs eq "none"} {return {}}
     return $codecs
+}
+
+proc built_codecs {} {
+    set codecs [regsub {.*compression=(\S+).*} [exec $::binary --version] {\1}]
+    return [expr {$codecs eq "none" ? {} : [split $codecs ,]}]
 }
 
 proc frame_begin {codec} {

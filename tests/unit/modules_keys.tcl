@@ -23,6 +23,28 @@ start_server {overrides {enable-module-command yes}} {
         assert_equal {{wrong type} 2 2} [r keys.get l 3]
     }
 
+    test {a path hash has a type of its own, the number of its paths, and no access to its values} {
+        r module load [file normalize build/modules/elements.so]
+        foreach mode {1 3} {
+            r del p
+            r phmset p /a fields 2 f 1 g 2 /b fields 1 f 1 "" fields 1 f 1
+            # VALKEYMODULE_KEYTYPE_PATHHASH
+            assert_equal {{wrong type} 8 3} [r keys.get p $mode]
+            foreach command {{hash.get p f} {hash.set p 0 f v}} {lappend replies [r {*}$command]}
+            assert_equal {1 {{}} 2} [list [r phexists p ""] [r phget p /none f] [r phget p /a g]]
+        }
+        foreach command {keys.del keys.unlink} {
+            assert_equal {0 0 0} [r $command p]
+            assert_equal 0 [r exists p]
+            r phset p /a fields 1 f 1
+        }
+        assert_equal 0 [r keys.set p text]
+        assert_equal {string text} [list [r type p] [r get p]]
+        r del p
+        r module unload elements
+        assert_equal {{wrong type} ENOTSUP {wrong type} ENOTSUP} $replies
+    }
+
     test {StringSet replaces any value and its expiry time} {
         assert_equal 0 [r keys.set l text]
         assert_equal text [r get l]

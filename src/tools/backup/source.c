@@ -233,7 +233,7 @@ status sourceMark(backupSource *s, backupMark *out, reason *why) {
 static status announce(backupSource *s, bool stays, reason *why) {
     valkeyContext *c = s->stream;
     status st =
-        accept(s, c, valkeyCommand(c, "REPLCONF capa eof capa psync2 capa member-ttls"), NULL, why);
+        accept(s, c, valkeyCommand(c, "REPLCONF capa psync2 " FULL_SYNC_CAPABILITIES), NULL, why);
     /* Ours then counts this reader as no replica; other servers refuse the word. */
     valkeyReply *reply = st == OK ? valkeyCommand(c, "REPLCONF backup 1") : NULL;
     s->knows_backups = reply && reply->type == VALKEY_REPLY_STATUS;

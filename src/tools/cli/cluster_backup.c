@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/build_info.h"
 #include "io/file.h"
 #include "tools/cli/cluster_priv.h"
 #include "tools/cli/full_sync.h"
@@ -16,6 +17,10 @@ static bool saveNode(clusterManager *m, clusterNode *node, const char *folder) {
                  node->port);
     strAppendFormat(&path, "%svalkey-node-%s-%d-%s.rdb", folder, strText(&node->host), node->port,
                     node->id);
+    /* Older servers refuse the version, and go on; told none, newer ones write a snapshot for old
+     * replicas. */
+    freeReplyObject(managerCommand(node, "REPLCONF " FULL_SYNC_CAPABILITIES));
+    freeReplyObject(managerCommand(node, "REPLCONF version %s", SERVER_VERSION));
     /* The server closes the connection after the snapshot; servers before 7 refuse the option and
      * go on. */
     freeReplyObject(managerCommand(node, "REPLCONF rdb-only 1"));

@@ -34,6 +34,7 @@ static const typeForm forms[] = {
     {"hash", "HLEN %b", "HGETALL %b", 2, false, "HPEXPIRETIME", "FIELDS"},
     {"zset", "ZCARD %b", "ZRANGE %b 0 -1 WITHSCORES", 2, true, "ZPEXPIRETIME", "MEMBERS"},
     {"stream", "XLEN %b", NULL, 1, true, NULL, NULL},
+    {"pathhash", "PHCARD %b", NULL, 1, true, NULL, NULL},
 };
 
 static const typeForm *formOf(const diffKey *key) {
@@ -107,6 +108,11 @@ static void compareReplies(diffKey *key, const typeForm *form, const valkeyReply
     }
     memFree(left);
     memFree(right);
+}
+
+static void compareFields(diffKey *key, const valkeyReply *a, const valkeyReply *b) {
+    static const typeForm fields = {.width = 2};
+    compareReplies(key, &fields, a, b, 0);
 }
 
 /* ------------------------------------------------------------------ asking both servers */
@@ -369,6 +375,8 @@ static void compareLarge(diffSide sides[DIFF_SIDES], diffKey *key) {
     const typeForm *form = formOf(key);
     if (is(form, "stream")) {
         diffCompareStream(sides, key);
+    } else if (is(form, "pathhash")) {
+        diffComparePaths(sides, key, compareFields);
     } else if (is(form, "string")) {
         compareRanges(sides, key, form);
     } else if (key->size[0] > WHOLE_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parts of --diff: diff.c walks the keys of two servers, diff_keys.c and diff_stream.c compare
- * them, diff_reply.c compares two replies. One thread. */
+ * Parts of --diff: diff.c walks the keys of two servers, diff_keys.c, diff_stream.c and
+ * diff_paths.c compare them, diff_reply.c compares two replies. One thread. */
 #ifndef TOOLS_CLI_DIFF_PRIV_H
 #define TOOLS_CLI_DIFF_PRIV_H
 
@@ -57,6 +57,9 @@ void diffCompareKeys(diffSide sides[DIFF_SIDES], diffKey *keys, size_t count);
 
 static inline bool diffIsOpen(const diffKey *key) { return key->verdict == DIFF_EQUAL; }
 void diffCompareStream(diffSide sides[DIFF_SIDES], diffKey *key);
+/* Compares two replies of fields and values, in any order. */
+typedef void diffFieldsProc(diffKey *key, const valkeyReply *a, const valkeyReply *b);
+void diffComparePaths(diffSide sides[DIFF_SIDES], diffKey *key, diffFieldsProc *compareFields);
 /* diff_reply.c: a value as it is shown, at most DIFF_SHOWN_MAX bytes of it. */
 void diffShow(str *out, slice value);
 void diffShowReply(str *out, const valkeyReply *reply);

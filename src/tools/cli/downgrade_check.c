@@ -20,6 +20,7 @@
 #include "store/store.h"
 #include "tools/cli/info.h"
 #include "tools/cli/modes.h"
+#include "tools/cli/new_commands.h"
 
 enum { TEXT_FILE_MAX = 16 * 1024 * 1024, START_BYTES = 16 };
 
@@ -107,19 +108,13 @@ static bool checkRdb(obstacles *o, const char *path, uint64_t *end) {
 
 /* ------------------------------------------------------------------ append only files */
 
-/* Commands in append only files that no Valkey before 9.2 has. */
-static bool isNewCommand(slice name, bool *of_paths) {
-    static const char *const names[] = {"saddex",     "zaddex",  "spexpireat",
-                                        "zpexpireat", "xcfgset", "xidmprecord"};
-    static const char *const path_names[] = {"phset", "phmset", "phdel", "phdelprefix"};
-    for (size_t i = 0; i < COUNT_OF(path_names); i++) {
-        *of_paths = sliceIs(name, path_names[i]);
-        if (*of_paths) return true;
+/* NULL: Valkey 9.1 knows the command. */
+static const newCommand *findNew(slice name) {
+    check(newCommandCount > 0);
+    for (int i = 0; i < newCommandCount; i++) {
+        if (sliceIs(name, newCommands[i].name)) return &newCommands[i];
     }
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (sliceIs(name, names[i])) return true;
-    }
-    return false;
+    return NULL;
 }
 
 static bool checkCommands(obstacles *o, const char *path, uint64_t from) {
@@ -127,6 +122,7 @@ static bool checkCommands(obstacles *o, const char *path, uint64_t from) {
     aofReader reader;
     reason why;
     uint64_t paths = 0, others = 0;
+    const char *first = NULL;
     if (rdbFileSourceOpen(&source, path, &why) != OK ||
         fileReaderSkip(&source.file, (int64_t)from, &why) != OK) {
         fprintf(stderr, "%s\n", why.text);
@@ -135,17 +131,18 @@ static bool checkCommands(obstacles *o, const char *path, uint64_t from) {
     aofReaderInit(&reader, &source.source, from);
     aofItem item;
     while ((item = aofReaderNext(&reader)) == AOF_COMMAND || item == AOF_ANNOTATION) {
-        bool of_paths;
-        if (item != AOF_COMMAND || !reader.argc || !isNewCommand(reader.argv[0], &of_paths))
-            continue;
-        *(of_paths ? &paths : &others) += 1;
+        bool is_command = item == AOF_COMMAND && reader.argc > 0;
+        const newCommand *found = is_command ? findNew(reader.argv[0]) : NULL;
+        if (!found) continue;
+        *(found->of_paths ? &paths : &others) += 1;
+        if (!found->of_paths && !first) first = found->name;
     }
     bool good = item == AOF_END || item == AOF_TRUNCATED;
     if (!good) fprintf(stderr, "%s: %s\n", path, reader.why.text);
     if (paths) note(o, WAY_PATHS, "%s has %" PRIu64 " commands of path hashes", path, paths);
     if (others)
-        note(o, WAY_EXPORT, "%s has %" PRIu64 " commands that only this server knows", path,
-             others);
+        note(o, WAY_EXPORT, "%s has %" PRIu64 " commands that they do not know, such as %s", path,
+             others, first);
     aofReaderClear(&reader);
     fileReaderClose(&source.file);
     return good;
@@ -218,6 +215,15 @@ static void checkLines(obstacles *o, slice content) {
 
 /* ------------------------------------------------------------------ a file, a server */
 
+/* False for files that are neither data nor lines: compressed by another program, encrypted. */
+static bool isText(slice content) {
+    for (size_t i = 0; i < content.len; i++) {
+        unsigned char c = (unsigned char)content.ptr[i];
+        if ((c < ' ' && !strchr("\t\r\n", c)) || !c) return false;
+    }
+    return true;
+}
+
 static bool isDataFile(slice start) {
     return start.len && (start.ptr[0] == '*' || start.ptr[0] == '#' || aofIsRdb(start));
 }
@@ -243,6 +249,12 @@ static bool checkFile(obstacles *o, const char *path) {
         good = checkDataFile(o, path);
     } else if (good && len > 5 && !memcmp(start, "file ", 5)) {
         good = checkManifest(o, path, strSlice(&content));
+    } else if (good && !isText(strSlice(&content))) {
+        fprintf(stderr,
+                "%s: neither a snapshot, an append only file, its manifest, an aclfile nor a "
+                "configuration file\n",
+                path);
+        good = false;
     } else if (good) {
         checkLines(o, strSlice(&content));
     }
@@ -250,22 +262,88 @@ static bool checkFile(obstacles *o, const char *path) {
     return good;
 }
 
-/* Counts keys of a type that older servers do not have; 0 if this one does not have it either. */
-static uint64_t countType(connection *c, const char *keyspace, const char *type) {
-    uint64_t keys = 0;
-    for (infoDatabase d; infoNextDatabase(&keyspace, &d);) {
-        char cursor[NUMBER_TEXT_MAX] = "0";
-        freeReplyObject(connectionCommand(c, "SELECT %d", d.id));
-        do {
-            valkeyReply *page = connectionCommand(c, "SCAN %s COUNT 1000 TYPE %s", cursor, type);
-            bool good = page->type == VALKEY_REPLY_ARRAY && page->elements == 2 &&
-                        page->element[0]->type == VALKEY_REPLY_STRING;
-            snprintf(cursor, sizeof(cursor), "%s", good ? page->element[0]->str : "0");
-            keys += good ? page->element[1]->elements : 0;
-            freeReplyObject(page);
-        } while (strcmp(cursor, "0") != 0);
+/* Sets the cursor to the one of a reply of SCAN or its kind, and returns the elements; NULL: it is
+ * an error, and the cursor that of an end. */
+static const valkeyReply *takePage(const valkeyReply *reply, char cursor[NUMBER_TEXT_MAX]) {
+    bool good = reply->type == VALKEY_REPLY_ARRAY && reply->elements == 2 &&
+                reply->element[0]->type == VALKEY_REPLY_STRING;
+    snprintf(cursor, NUMBER_TEXT_MAX, "%s", good ? reply->element[0]->str : "0");
+    return good ? reply->element[1] : NULL;
+}
+
+/* A type of which members may have TTLs: its commands, and items of a page per member. */
+typedef struct timedForm {
+    const char *type, *scan, *expiry;
+    size_t width;
+} timedForm;
+
+static const timedForm timed_forms[] = {{"set", "SSCAN", "SPEXPIRETIME", 1},
+                                        {"zset", "ZSCAN", "ZPEXPIRETIME", 2}};
+
+/* True if a member of the page has a TTL. */
+static bool hasTtl(connection *c, const valkeyReply *key, const timedForm *form,
+                   const valkeyReply *page) {
+    enum { WORDS = 4 };
+    char number[NUMBER_TEXT_MAX];
+    size_t count = page->elements / form->width;
+    const slice words[WORDS] = {sliceOf(form->expiry), sliceMake(key->str, key->len),
+                                SLICE("MEMBERS"), sliceMake(number, numberPrintInt(number, count))};
+    const char **argv = memAlloc(sizeof(*argv) * (WORDS + count));
+    size_t *lengths = memAlloc(sizeof(*lengths) * (WORDS + count));
+    for (size_t i = 0; i < WORDS + count; i++) {
+        const valkeyReply *member = i < WORDS ? NULL : page->element[(i - WORDS) * form->width];
+        argv[i] = member ? member->str : words[i].ptr;
+        lengths[i] = member ? member->len : words[i].len;
     }
+    connectionQueueArgv(c, (int)(WORDS + count), argv, lengths);
+    memFree(argv);
+    memFree(lengths);
+    valkeyReply *times = connectionNext(c);
+    bool found = false; /* an error: the server does not have such TTLs */
+    for (size_t i = 0; times->type == VALKEY_REPLY_ARRAY && i < times->elements; i++)
+        found |= times->element[i]->integer >= 0;
+    freeReplyObject(times);
+    return found;
+}
+
+/* True if a member of the key has a TTL: reads its members in pages until one has. */
+static bool isTimed(connection *c, const valkeyReply *key, const timedForm *form) {
+    char cursor[NUMBER_TEXT_MAX] = "0";
+    bool found = false;
+    do {
+        valkeyReply *reply =
+            connectionCommand(c, "%s %b %s COUNT 1000", form->scan, key->str, key->len, cursor);
+        const valkeyReply *page = takePage(reply, cursor);
+        found = page && page->elements && hasTtl(c, key, form, page);
+        freeReplyObject(reply);
+    } while (!found && strcmp(cursor, "0") != 0);
+    return found;
+}
+
+/* Counts the keys of a type in the selected database, or with `form` those of which members have
+ * TTLs. 0: the server does not have the type. */
+static uint64_t countKeys(connection *c, const char *type, const timedForm *form) {
+    uint64_t keys = 0;
+    char cursor[NUMBER_TEXT_MAX] = "0";
+    do {
+        valkeyReply *reply = connectionCommand(c, "SCAN %s COUNT 1000 TYPE %s", cursor, type);
+        const valkeyReply *page = takePage(reply, cursor);
+        for (size_t i = 0; page && i < page->elements; i++)
+            keys += !form || isTimed(c, page->element[i], form);
+        freeReplyObject(reply);
+    } while (strcmp(cursor, "0") != 0);
     return keys;
+}
+
+/* Counts the keys that older servers do not have. A database without fields and members that have
+ * TTLs is not searched for them. */
+static void countOnServer(connection *c, obstacles *o, const char *keyspace) {
+    for (infoDatabase d; infoNextDatabase(&keyspace, &d);) {
+        freeReplyObject(connectionCommand(c, "SELECT %d", d.id));
+        o->path_hashes += countKeys(c, "pathhash", NULL);
+        for (size_t i = 0; d.volatile_items && i < COUNT_OF(timed_forms); i++)
+            o->timed_members += countKeys(c, timed_forms[i].type, &timed_forms[i]);
+    }
 }
 
 static bool checkServer(obstacles *o, const cliOptions *options, const char *uri) {
@@ -284,7 +362,7 @@ static bool checkServer(obstacles *o, const cliOptions *options, const char *uri
             note(o, WAY_PLAIN, "rdbcompression is %s: its files are compressed as a whole", value);
         for (size_t i = 0; i < users->elements; i++)
             checkUser(o, sliceMake(users->element[i]->str, users->element[i]->len));
-        o->path_hashes = countType(&c, info->str, "pathhash");
+        countOnServer(&c, o, info->str);
         freeReplyObject(info);
         freeReplyObject(codec);
         freeReplyObject(users);
@@ -297,6 +375,10 @@ static bool checkServer(obstacles *o, const cliOptions *options, const char *uri
 static bool checkOne(const cliOptions *options, const char *name) {
     obstacles o = {.name = name};
     bool is_file = access(name, F_OK) == 0;
+    if (!is_file && !strstr(name, "://")) {
+        fprintf(stderr, "%s: no such file, and no URI of a server\n", name);
+        return false;
+    }
     bool good = is_file ? checkFile(&o, name) : checkServer(&o, options, name);
     if (!good) {
         strFree(&o.found);

@@ -23,6 +23,11 @@ typedef struct fullSync {
     size_t buffered; /* bytes that were received and not taken */
 } fullSync;
 
+/* What a reader that keeps a whole dataset announces with REPLCONF: without the words of a type a
+ * server leaves out what older servers cannot read, or fails. Servers ignore words that they do not
+ * know. */
+#define FULL_SYNC_CAPABILITIES "capa eof capa member-ttls capa path-hashes"
+
 /* Sends what was appended to the context. False after a failure, which is in the context. */
 bool fullSyncSend(valkeyContext *context);
 /* Reads a line of the reply to SYNC or PSYNC, which may take as long as the server needs to prepare

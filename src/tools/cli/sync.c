@@ -31,6 +31,9 @@ int modeRdb(connection *c) {
     const cliOptions *o = c->options;
     if (!connectionConnect(c)) return 1;
     sendReplconf(c, "capa", "eof");
+    /* Path hashes have no older form, so a server refuses a snapshot with one otherwise. TTLs of
+     * members are not asked for: this option exports the members to servers without them. */
+    sendReplconf(c, "capa", "path-hashes");
     /* Servers of Valkey that are told no version write one that has no hashes whose fields
      * expire. */
     sendReplconf(c, "version", SERVER_VERSION);

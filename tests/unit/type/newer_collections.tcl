@@ -29,7 +29,7 @@ proc move_model {from to from_end to_end count exactly order within} {
 }
 
 start_server {tags {list set zset stream hash}} {
-    start_server {} {
+    start_server {tags {repl tls:skip}} {
         test {LMOVEM is what its model is, for all ends, orders and counts, and a replica has the same} {
             r replicaof [srv -1 host] [srv -1 port]
             link_is up
@@ -71,6 +71,7 @@ start_server {tags {list set zset stream hash}} {
 
         test {all of them together: a replica and the file have the same data} {
             r -1 config set appendonly yes
+            wait_for_condition 500 20 {[string match "*aof_rewrite_in_progress:0*aof_rewrite_scheduled:0*" [r -1 info persistence]]}
             for {set i 0} {$i < 100} {incr i} {
                 r -1 rpush l $i [random_below 1000] v$i
                 r -1 lmovem l m left right count [expr {1 + [random_below 4]}] bulk

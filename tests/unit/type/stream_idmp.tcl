@@ -317,8 +317,8 @@ proc model_probe {level} {
 foreach {preamble snapshots} {yes auto no auto yes inline} {
     set settings [list appendonly yes aof-use-rdb-preamble $preamble snapshot-mode $snapshots auto-aof-rewrite-percentage 0 \
         repl-diskless-sync-delay 0 enable-debug-command yes save ""]
-    start_server [list tags {stream idmp repl} overrides $settings] {
-        start_server [list tags {stream idmp repl} overrides $settings] {
+    start_server [list tags {stream idmp repl tls:skip} overrides $settings] {
+        start_server [list tags {stream idmp repl tls:skip} overrides $settings] {
             test "ids of producers reach replicas and files (preamble $preamble, snapshots $snapshots)" {
                 upvar #0 model model
                 array unset model
