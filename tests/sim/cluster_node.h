@@ -16,8 +16,8 @@ enum {
     SIM_MANUAL_TIMEOUT_MS = 5000,
     SIM_FORGET_MS = 5000,
     SIM_SAVE_MAX_MS = 900, /* a message waits for two saves at most */
-    SIM_BUS_PORT = 17000, /* plus the host, and more after moves */
-    SIM_SEEDS = 2,        /* the first hosts */
+    SIM_BUS_PORT = 17000,  /* plus the host, and more after moves */
+    SIM_SEEDS = 2,         /* the first hosts */
 };
 
 /* The dataset of a node: cluster_data.c. */
