@@ -10,7 +10,7 @@
 typedef struct words {
     int argc;
     slice argv[32]; /* as many as the longest request of the servers, and some */
-    size_t len; /* of its bytes */
+    size_t len;     /* of its bytes */
 } words;
 /* Reads the first request of `bytes`; the slices are in `bytes`. False if it is incomplete; `len`
  * is then the number of bytes at the start that belong to no request. Fails the simulation on an
