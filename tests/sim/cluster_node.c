@@ -326,6 +326,8 @@ bool simNodeHasSaved(const simNode *n, int slot) {
     return !unsaved || !(unsaved[slot / 64] >> slot % 64 & 1);
 }
 
+uint64_t simNodeSavedEpoch(const simNode *n) { return n->saved_epochs.own; }
+
 /* Saves, and sends what may leave. */
 static void flush(simNode *n) {
     save(n);
