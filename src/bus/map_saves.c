@@ -24,11 +24,12 @@ void mapSavesInit(mapSaves *s, const clusterMap *m) {
     check(!mapSavesIsPending(s));
 }
 
-void mapSavesTake(mapSaves *s, clusterMap *m) {
+void mapSavesTake(mapSaves *s, clusterMap *m, bool ordered) {
     uint32_t changed = m->changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);
     if (!changed) return;
     m->changed &= ~changed;
     s->is_due = true;
+    s->has_orders |= ordered;
     if (!(changed & CLUSTER_MAP_SYNC)) return;
     s->wanted++;
     s->owes_flush = true;
@@ -56,6 +57,7 @@ void mapSavesEnd(mapSaves *s, const clusterMap *m, bool is_written) {
     check(s->runs);
     check(s->written <= s->wanted);
     s->runs = false;
+    if (!s->is_due) s->has_orders = false; /* else in the save that follows */
     if (!is_written && s->flushes) s->owes_flush = true;
     if (s->written > s->safe) s->safe = s->written;
     if (!s->flushes) return;

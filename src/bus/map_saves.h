@@ -13,6 +13,7 @@
  * | writes to a slot that this node has got | when a save contains its claim: mapSavesUnsaved() |
  * | deleting keys of slots that this node has lost | when all changes are safe |
  * | redirects to the new owner, reads | at once: they promise nothing of this node |
+ * | replies to commands that have changed the map | when a save contains it: mapSavesHasOrders() |
  *
  * Main thread only. */
 #ifndef BUS_MAP_SAVES_H
@@ -29,6 +30,7 @@ typedef struct mapSaves {
     bool owes_flush;    /* the next save must be on the disk when it has ended */
     bool runs, flushes; /* a save runs; it is such a one */
     bool has_unsaved;
+    bool has_orders; /* commands have changed the map, and no save contains that */
     /* Own slots of which no save contains the claim; those that the last save contains, and those
      * in the one that runs. */
     uint64_t unsaved[SLOT_WORDS], saved_slots[SLOT_WORDS], writing_slots[SLOT_WORDS];
@@ -37,8 +39,8 @@ typedef struct mapSaves {
 /* What is in the map is on the disk. */
 void mapSavesInit(mapSaves *s, const clusterMap *m);
 /* Takes the bits CLUSTER_MAP_SAVE and CLUSTER_MAP_SYNC of m->changed: the changes are to be saved,
- * and what happens from now on depends on them. */
-void mapSavesTake(mapSaves *s, clusterMap *m);
+ * and what happens from now on depends on them. `ordered`: commands have made them. */
+void mapSavesTake(mapSaves *s, clusterMap *m, bool ordered);
 /* True if a save has to begin now, and has begun: the caller writes the map as it is. *flush: it
  * must be on the disk before mapSavesEnd(). */
 bool mapSavesBegin(mapSaves *s, const clusterMap *m, int64_t now_ms, bool *flush);
@@ -46,7 +48,11 @@ bool mapSavesBegin(mapSaves *s, const clusterMap *m, int64_t now_ms, bool *flush
 void mapSavesEnd(mapSaves *s, const clusterMap *m, bool is_written);
 /* Nothing waits for the save that runs any more: it takes too long. */
 void mapSavesGiveUp(mapSaves *s, const clusterMap *m);
-/* True if something may have to wait. */
+/* True if the replies to commands have to wait, because saves run or are due. It is also about
+ * changes on which nothing else depends: a mark that a slot is imported must be in the file before
+ * keys come, else a restarted node would delete them as those of another node. */
+static inline bool mapSavesHasOrders(const mapSaves *s) { return s->has_orders; }
+/* True if something else may have to wait. */
 static inline bool mapSavesIsPending(const mapSaves *s) { return s->safe < s->wanted; }
 /* True if what depends on the changes up to that number need not wait. */
 bool mapSavesIsSafe(const mapSaves *s, uint64_t number);

@@ -105,6 +105,7 @@ static status init(reason *why) {
 
 static void tickBus(int64_t budget_us) {
     if (!clusterIsEnabled()) return;
+    serverMapNoteOrders();
     serverMapAnnounce(); /* ports may have changed */
     serverBusTick(budget_us);
     serverMapNote();
@@ -112,8 +113,8 @@ static void tickBus(int64_t budget_us) {
 }
 
 /* Runs before replies are sent: a client that receives OK can rely on the configuration file. So
- * the server waits for a save of what commands have changed; serverMapNote() was called for all
- * other changes. */
+ * the server waits for a save of what commands have changed; serverMapNote() was called after all
+ * other causes of changes, and serverMapNoteOrders() before them. */
 void clusterApplyChanges(void) {
     if (!clusterIsEnabled()) return;
     bool ordered = serverMap.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);

@@ -279,6 +279,7 @@ static void readable(conn *c) {
         return;
     }
     check(bc->link->carrier == bc);
+    serverMapNoteOrders(); /* in a long turn some requests have been executed */
     bc->is_reading = true;
     for (int i = 0; i < READS_PER_EVENT && bc->link; i++) {
         ssize_t n = connRead(c, bytes, sizeof(bytes));

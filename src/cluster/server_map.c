@@ -154,11 +154,15 @@ static void saveEnded(status st) {
     serverMapBeginSave();
 }
 
-void serverMapNote(void) {
+static void take(bool ordered) {
     uint64_t before = serverMapSaves.wanted;
-    mapSavesTake(&serverMapSaves, &serverMap);
+    mapSavesTake(&serverMapSaves, &serverMap, ordered);
     if (serverMapSaves.wanted != before) pauseUnsaved();
 }
+
+void serverMapNote(void) { take(false); }
+
+void serverMapNoteOrders(void) { take(true); }
 
 void serverMapBeginSave(void) {
     bool flush;
@@ -191,14 +195,15 @@ status serverMapSave(reason *why) {
 
 /* ------------------------------------------------------------------ changes */
 
-void serverMapApplyChanges(bool waits) {
-    serverMapNote();
+void serverMapApplyChanges(bool ordered) {
+    take(ordered);
     serverMap.changed = 0;
     serverMapBeginSave();
     mapSaves *s = &serverMapSaves;
-    if (waits) {
+    if (mapSavesHasOrders(s)) {
         saveNow();
         check(!mapSavesIsPending(s));
+        check(!mapSavesHasOrders(s));
     } else if (likely(!s->runs)) {
         return;
     } else if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT &&

@@ -26,12 +26,15 @@ status serverMapSave(reason *why) MUST_USE;
 /* Called after a cause of changes for which no client waits: messages of the bus, periodic jobs.
  * They are saved by a thread, and only what depends on them waits (bus/map_saves.h). */
 void serverMapNote(void);
+/* Called before such a cause: what has changed so far, commands have, and their replies wait. */
+void serverMapNoteOrders(void);
 /* Begins the save that is due, if none runs. */
 void serverMapBeginSave(void);
 /* For tests: saves do not begin, but for those that the server waits for. */
 void serverMapHoldSaves(bool on);
-/* Saves what has changed. `waits`: the whole server waits until it is in the file. Called before
+/* Saves what has changed. If commands have changed something, the whole server waits until it is in
+ * the file; `ordered`: what serverMapNote() was not called for is such a change. Called before
  * replies are sent. */
-void serverMapApplyChanges(bool waits);
+void serverMapApplyChanges(bool ordered);
 
 #endif

@@ -165,6 +165,7 @@ void slotMigrationStep(void) {
 void slotMigrationTick(int64_t budget_us) {
     (void)budget_us; /* O(jobs) */
     if (!clusterIsEnabled()) return;
+    serverMapNoteOrders();
     if (slotMigrations.log.active && !engineHot.current && !engineHot.loading) {
         slotMovesTick(slotMigrationNow());
         slotExportTick();

@@ -97,6 +97,21 @@ start_cluster {2 0 {tags {cluster}}} {
         }
     }
 
+    # The timers run in the turn of the request, before its reply is sent. Without the mark a restarted node would delete keys that it has imported.
+    test {a mark of SETSLOT is in the file when it is replied to, also if the bus has its turn before the reply} {
+        hold_saves 1 1
+        set c [raw_connect [srv -1 host] [srv -1 port]]
+        raw_send $c "[resp_request cluster setslot 0 importing [cluster_id 0]][resp_request debug sleep 0.3]"
+        assert_equal +OK [raw_line $c]
+        set conf [conf_of 1]
+        assert_equal +OK [raw_line $c]
+        raw_close $c
+        hold_saves 1 0
+        assert_equal OK [r -1 cluster setslot 0 stable]
+        assert_match "*\\\[0-<-[cluster_id 0]\\\]*" $conf
+        assert {![string match "*0-<-*" [conf_of 1]]}
+    }
+
     test {CLUSTER INFO has the state of the file} {
         assert_equal ok [cluster_field cluster_config_save_status]
         assert_range [cluster_field cluster_config_last_save_time] [expr {[clock seconds] - 1000}] [clock seconds]

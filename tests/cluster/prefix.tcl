@@ -49,7 +49,7 @@ start_cluster {2 0 {tags {cluster}}} {
 
     test {a prefix in a slot that moves key by key is tried again later} {
         set name [move 1 0 0 0]
-        wait_job 0 success $name
+        foreach node {0 1} {wait_job $node success $name}
         r -0 set "{06S}here" 1
         r -0 cluster setslot 0 migrating [cluster_id 1]
         r -1 cluster setslot 0 importing [cluster_id 0]

@@ -298,12 +298,15 @@ static int64_t saveTakes(const simNode *n) {
     return 1 + (int64_t)((x >> 8) % (x % SELDOM == 1 ? SIM_SAVE_MAX_MS : OFTEN_MS));
 }
 
-/* Begins and ends saves. What depends on them waits, and nothing else (bus/map_saves.h). */
+/* Begins and ends saves. What depends on them waits, and nothing else (bus/map_saves.h). After a
+ * command has changed the map, the whole server waits for them, so no time passes here. */
 static void save(simNode *n) {
     bool flush;
     mapSaves *s = &n->saves;
-    mapSavesTake(s, &n->map);
+    mapSavesTake(s, &n->map, false);
     n->map.changed &= CLUSTER_MAP_STATE;
+    bool waits = mapSavesHasOrders(s);
+    if (waits) n->save_ends_ms = sim_now_ms;
     do {
         if (s->runs && sim_now_ms >= n->save_ends_ms) {
             writeFile(n);
@@ -314,7 +317,7 @@ static void save(simNode *n) {
         clusterMapPrint(&n->map, false, &n->writing);
         n->writing_epochs = (simEpochs){n->map.current_epoch, n->map.myself->epoch,
                                         n->map.vote_epoch, n->map.voters.stamp};
-        n->save_ends_ms = sim_now_ms + saveTakes(n);
+        n->save_ends_ms = sim_now_ms + (waits ? 0 : saveTakes(n));
     } while (sim_now_ms >= n->save_ends_ms);
 }
 
@@ -322,6 +325,8 @@ bool simNodeHasSaved(const simNode *n, int slot) {
     const uint64_t *unsaved = mapSavesUnsaved(&n->saves);
     return !unsaved || !(unsaved[slot / 64] >> slot % 64 & 1);
 }
+
+uint64_t simNodeSavedEpoch(const simNode *n) { return n->saved_epochs.own; }
 
 /* Saves, and sends what may leave. */
 static void flush(simNode *n) {

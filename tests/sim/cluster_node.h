@@ -106,6 +106,8 @@ void simNodesSwap(void);
 bool simNodeActs(const simNode *n);
 /* True if the file says that the slot, which the node owns, is its own. */
 bool simNodeHasSaved(const simNode *n, int slot);
+/* Its epoch in the file. Nobody is told of a greater one, and it is lost if the process ends. */
+uint64_t simNodeSavedEpoch(const simNode *n);
 /* After an order: saves the map, sends what may leave, and checks the node. */
 void simNodeFinish(simNode *n);
 int64_t simNodeClock(const simNode *n);

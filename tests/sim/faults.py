@@ -256,6 +256,8 @@ SENTINEL = [
           "if (!direct && v->env->needs_password(v) && !FAULT) {"),
 ]
 SLOTS = [
+    Fault("a command that changes the map is replied to before that is saved", "map_saves.c",
+          "s->has_orders |= ordered;", "s->has_orders |= ordered && !FAULT;", first=1900),
     Fault("writes to a slot whose claim is not saved", "map_saves.c",
           "s->has_unsaved = any != 0;", "s->has_unsaved = any != 0 && !FAULT;"),
     # ---- the source

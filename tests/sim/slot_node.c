@@ -103,7 +103,10 @@ static void apply(simSlots *s, const record *r) {
     case RECORD_DROP_SLOT: dropSlot(s, r->key); break;
     case RECORD_DROP_ALL: memset(s->value, 0, sizeof(s->value)); break;
     case RECORD_ORDER: slotNodeSetSlot(s, r->key, (setSlotAction)r->value, r->job); break;
-    case RECORD_UNASSIGN: clusterMapSetOwner(s->moves.map, simSlotNumber(r->key), NULL); break;
+    case RECORD_UNASSIGN:
+        clusterMapSetOwner(s->moves.map, simSlotNumber(r->key), NULL);
+        mapSavesTake(&s->node->saves, s->moves.map, true);
+        break;
     case RECORD_BEGIN:
     case RECORD_END: break;
     default: simFail("a record that is none of a dataset");
@@ -151,6 +154,7 @@ void slotNodeSetSlot(simSlots *s, int slot, setSlotAction action, int peer) {
     logDebug("node %d executes SETSLOT %d %.*s node %d", n->host, order.slot, (int)word.len,
              word.ptr, peer);
     busSetSlot(&n->bus, &order, slotNodeHasKeys(s, slot), simNodeClock(n));
+    mapSavesTake(&n->saves, &n->map, true);
 }
 
 static void advance(simSlots *s, int from, int to) {

@@ -115,10 +115,10 @@ static void changeOwner(int slot, const simNode *n) {
         counts.failovers++;
     }
     logNotice("slot %d: node %d with epoch %llu follows node %d with epoch %llu%s", slot, n->host,
-              (unsigned long long)n->map.myself->epoch, a->host, (unsigned long long)a->epoch,
+              (unsigned long long)simNodeSavedEpoch(n), a->host, (unsigned long long)a->epoch,
               moved ? ", which gave it" : "");
     *a = (authority){.host = n->host,
-                     .epoch = n->map.myself->epoch,
+                     .epoch = simNodeSavedEpoch(n),
                      .giver = moved && !a->doubt ? a->host : -1,
                      .since_ms = sim_now_ms,
                      .peer = back   ? a->host
@@ -186,7 +186,7 @@ static void watchOwners(void) {
             if (!clusterMapIsClaimed(&n->map, number)) continue;
             /* Nobody is told of it, and no write is executed. */
             if (i != a->host && !simNodeHasSaved(n, number)) continue;
-            uint64_t epoch = n->map.myself->epoch;
+            uint64_t epoch = simNodeSavedEpoch(n);
             if (i == a->host) {
                 if (epoch > a->epoch) a->epoch = epoch;
             } else if (epoch > a->epoch || a->host < 0 ||

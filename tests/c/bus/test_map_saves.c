@@ -28,7 +28,7 @@ static int teardown(void **state) {
 
 static void vote(uint64_t epoch) {
     clusterMapSetEpochs(&map, epoch, epoch);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_int_equal(map.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC), 0);
 }
 
@@ -39,7 +39,7 @@ static bool isUnsaved(int slot) {
 
 static void a_change_that_nothing_depends_on_is_saved_without_a_flush(void **state) {
     clusterMapSetText(&map, &map.myself->hostname, SLICE("name.example"));
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_false(mapSavesIsPending(&saves));
     assert_true(mapSavesBegin(&saves, &map, 5, &flush));
     assert_false(flush);
@@ -101,12 +101,12 @@ static void output_waits_for_two_saves_at_most(void **state) {
 
 static void a_slot_is_unsaved_until_a_save_has_its_claim(void **state) {
     clusterMapSetOwner(&map, 7, map.myself);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_true(isUnsaved(7));
     assert_false(isUnsaved(1));
     assert_true(mapSavesBegin(&saves, &map, 1, &flush));
     clusterMapSetOwner(&map, 8, map.myself); /* not in the save that runs */
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     mapSavesEnd(&saves, &map, true);
     assert_false(isUnsaved(7));
     assert_true(isUnsaved(8));
@@ -118,18 +118,18 @@ static void a_slot_is_unsaved_until_a_save_has_its_claim(void **state) {
 /* The file has it with the epoch of the first time. */
 static void a_slot_that_was_lost_and_came_back_is_unsaved(void **state) {
     clusterMapSetOwner(&map, 1, NULL);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_true(mapSavesBegin(&saves, &map, 1, &flush));
     clusterMapSetOwner(&map, 1, map.myself);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_true(isUnsaved(1));
     mapSavesEnd(&saves, &map, true);
     assert_true(isUnsaved(1));
     assert_true(mapSavesBegin(&saves, &map, 2, &flush));
     clusterMapSetOwner(&map, 1, NULL); /* the save that runs has the claim, which is outdated */
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     clusterMapSetOwner(&map, 1, map.myself);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     mapSavesEnd(&saves, &map, true);
     assert_true(isUnsaved(1));
 }
@@ -140,16 +140,34 @@ static void a_failed_save_is_made_up_for_by_the_next_one(void **state) {
     mapSavesEnd(&saves, &map, false);
     assert_false(mapSavesIsPending(&saves)); /* nobody waits for it */
     clusterMapSetText(&map, &map.myself->hostname, SLICE("name.example"));
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     assert_true(mapSavesBegin(&saves, &map, 2, &flush));
     assert_true(flush);
     mapSavesEnd(&saves, &map, true);
 }
 
+static void replies_to_commands_wait_for_the_save_that_has_their_changes(void **state) {
+    vote(2);
+    assert_true(mapSavesBegin(&saves, &map, 1, &flush));
+    assert_false(mapSavesHasOrders(&saves)); /* no command has voted */
+    mapSavesTake(&saves, &map, true);        /* a command that changes nothing */
+    assert_false(mapSavesHasOrders(&saves));
+    clusterMapSetText(&map, &map.myself->hostname, SLICE("name.example"));
+    mapSavesTake(&saves, &map, true);
+    vote(3); /* which must not make it forget the command */
+    assert_true(mapSavesHasOrders(&saves));
+    mapSavesEnd(&saves, &map, true); /* it has begun before the command */
+    assert_true(mapSavesHasOrders(&saves));
+    assert_true(mapSavesBegin(&saves, &map, 2, &flush));
+    assert_true(mapSavesHasOrders(&saves));
+    mapSavesEnd(&saves, &map, true);
+    assert_false(mapSavesHasOrders(&saves));
+}
+
 static void nothing_waits_for_a_save_that_was_given_up(void **state) {
     vote(2);
     clusterMapSetOwner(&map, 7, map.myself);
-    mapSavesTake(&saves, &map);
+    mapSavesTake(&saves, &map, false);
     saveMarksAdd(&marks, &saves, 10);
     assert_true(mapSavesBegin(&saves, &map, 1, &flush));
     mapSavesGiveUp(&saves, &map);
@@ -180,6 +198,8 @@ int test_map_saves(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(a_failed_save_is_made_up_for_by_the_next_one, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            replies_to_commands_wait_for_the_save_that_has_their_changes, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_waits_for_a_save_that_was_given_up, setup,
                                         teardown),
     };
