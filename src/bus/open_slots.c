@@ -87,10 +87,10 @@ static void endImporting(clusterMap *m, int slot, const clusterNode *from) {
 
 /* The source has given the keys already, but its claim has the greater epoch: the import begins
  * again. */
-static void importAgain(clusterMap *m, int slot, clusterNode *owner, bool claimed) {
+static void importAgain(clusterMap *m, int slot, clusterNode *owner, bool claimed, bool gives) {
     const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, slot);
     clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
-    if (!claimed) return; /* this node has given it to the owner meanwhile */
+    if (gives || !claimed) return; /* this node has given it to the owner meanwhile */
     if (owner != from && !clusterNodesShareShard(owner, from)) return;
     logNotice("Slot %d was taken from node %s in shard %.40s, which claims it with a greater "
               "epoch. It is being imported again.",
@@ -111,7 +111,7 @@ void openSlotsOwnerChanged(clusterMap *m, int slot, const clusterNode *was, bool
     if (is_primary && to && !is_own) endMigrating(m, slot, to);
     if (!owner) return;
     if (is_primary && !is_own && clusterMapOpenSlot(m, SLOT_TAKEN, slot))
-        importAgain(m, slot, owner, claimed);
+        importAgain(m, slot, owner, claimed, to == owner);
     if (!from) return;
     if (!is_own && owner != from && clusterNodesShareShard(owner, from)) {
         replaceIn(m, SLOT_IMPORTING, slot, owner);

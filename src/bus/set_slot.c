@@ -117,6 +117,13 @@ static void assign(clusterMap *m, int slot, clusterNode *n, bool has_keys, const
     }
 }
 
+/* The slot goes back to the node that it was taken from, whose late claims may still arrive. */
+static bool goesBack(const clusterMap *m, const setSlotOrder *order) {
+    if (order->action != SET_SLOT_MIGRATING) return false;
+    const clusterNode *from = clusterMapOpenSlot(m, SLOT_TAKEN, order->slot);
+    return from && from == clusterMapFind(m, order->id);
+}
+
 topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_keys,
                           const busRules *rules, bool *tells) {
     topologyActs acts = {0};
@@ -124,7 +131,7 @@ topologyActs setSlotApply(clusterMap *m, const setSlotOrder *order, bool has_key
     check(slot >= 0);
     check(slot < SLOT_COUNT);
     *tells = false;
-    clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
+    if (!goesBack(m, order)) clusterMapSetOpenSlot(m, SLOT_TAKEN, slot, NULL);
     if (order->action == SET_SLOT_STABLE) {
         logNotice("Marking slot %d stable", slot);
         clusterMapSetOpenSlot(m, SLOT_MIGRATING, slot, NULL);

@@ -218,11 +218,13 @@ static void leaveEmptied(clusterMap *m, const clusterNode *sender, const message
 
 /* A slot of this node that it gives to `claimer`: a job has granted it, or it is being moved there
  * key by key and has arrived. Both may have taken the same epoch at once. If this node resolved
- * that with a later epoch first, its claim would be the better one, and it has not the keys. */
+ * that with a later epoch first, its claim would be the better one, and it has not the keys. A node
+ * that the slot was taken from may say of earlier times that it has it. */
 static bool givesTo(const clusterMap *m, const clusterNode *claimer, int slot, uint64_t epoch) {
     if (!clusterMapIsMine(m, slot)) return false;
     if (m->is_granted && m->is_granted(m->is_granted_arg, claimer, slot, epoch)) return true;
-    return epoch == m->myself->epoch && clusterMapOpenSlot(m, SLOT_MIGRATING, slot) == claimer;
+    return epoch == m->myself->epoch && clusterMapOpenSlot(m, SLOT_MIGRATING, slot) == claimer &&
+           clusterMapOpenSlot(m, SLOT_TAKEN, slot) != claimer;
 }
 
 /* Gives the slots of the set to `claimer` where it has the better claim. */

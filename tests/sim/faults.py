@@ -260,6 +260,9 @@ SLOTS = [
           "s->has_orders |= ordered;", "s->has_orders |= ordered && !FAULT;", first=1900),
     Fault("writes to a slot whose claim is not saved", "map_saves.c",
           "s->has_unsaved = any != 0;", "s->has_unsaved = any != 0 && !FAULT;"),
+    Fault("a late claim ends the move back to who claims", "topology.c",
+          "clusterMapOpenSlot(m, SLOT_TAKEN, slot) != claimer;",
+          "(FAULT || clusterMapOpenSlot(m, SLOT_TAKEN, slot) != claimer);", first=1700),
     # ---- the source
     Fault("a write is accepted after a grant", "slot_source.c",
           "setPause(m, job, PAUSE_FOREVER_MS);", "setPause(m, job, FAULT ? 1 : PAUSE_FOREVER_MS);"),

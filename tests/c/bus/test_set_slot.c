@@ -279,6 +279,25 @@ static void so_does_its_claim_with_the_same_epoch(void **state) {
     assert_ptr_equal(MARK(MIGRATING, 1), b);
 }
 
+/* Slot 10 was taken from a and goes back to it: a claim of a from before must not end the move, as
+ * this node has the keys. The one with a greater epoch is new. */
+static void a_late_claim_of_the_former_source_does_not_end_the_way_back(void **state) {
+    (void)order(SET_SLOT_IMPORTING, 10, a, false);
+    (void)order(SET_SLOT_NODE, 10, map.myself, false);
+    assert_ptr_equal(clusterMapOwner(&map, 10), map.myself);
+    assert_ptr_equal(MARK(TAKEN, 10), a);
+    (void)order(SET_SLOT_MIGRATING, 10, a, true);
+    claimSlots(10, 19);
+    clusterMapSetNodeEpoch(&map, map.myself, 3);
+    (void)receive(a, NULL, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 10), map.myself);
+    assert_ptr_equal(MARK(MIGRATING, 10), a);
+    (void)receive(a, NULL, 4);
+    assert_ptr_equal(clusterMapOwner(&map, 10), a);
+    assert_null(MARK(MIGRATING, 10));
+    assert_null(MARK(IMPORTING, 10));
+}
+
 static void a_slot_that_goes_elsewhere_is_not_imported(void **state) {
     (void)order(SET_SLOT_IMPORTING, 10, a, false);
     (void)order(SET_SLOT_IMPORTING, 11, a, false);
@@ -527,6 +546,7 @@ int test_set_slot(void) {
         T(so_does_the_old_primary_if_it_tells_first),
         T(the_claim_of_the_target_ends_migrating),
         T(so_does_its_claim_with_the_same_epoch),
+        T(a_late_claim_of_the_former_source_does_not_end_the_way_back),
         T(a_slot_that_goes_elsewhere_is_not_imported),
         T(a_slot_that_the_source_gives_to_this_node_is_taken),
         T(a_slot_that_the_source_does_not_claim_is_not_taken),
