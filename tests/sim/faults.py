@@ -145,8 +145,6 @@ CLUSTER = [
           "    if (m->extension_count &&",
           "if (!FAULT && clusterMapIsForbidden(b->map, id, b->now_ms)) return;\n"
           "    if (!FAULT && m->extension_count &&"),
-    Fault("FORGET without a blacklist", "map_blacklist.c",
-          "return f && f->until_ms > now_ms;", "return !FAULT && f && f->until_ms > now_ms;"),
     Fault("FORGET is not passed on", "gossip.c",
           "for (int i = 0; i < e.forgotten_count; i++) forget",
           "for (int i = 0; i < e.forgotten_count && !FAULT; i++) forget"),
