@@ -8,12 +8,8 @@
 
 void aclAppendHash(str *out, const uint8_t *hash) {
     hotCheck(threadIsMain());
-    static const char digits[] = "0123456789abcdef";
     char text[2 * ACL_HASH_SIZE];
-    for (int i = 0; i < ACL_HASH_SIZE; i++) {
-        text[2 * i] = digits[hash[i] >> 4];
-        text[2 * i + 1] = digits[hash[i] & 15];
-    }
+    hexPrint(text, hash, ACL_HASH_SIZE);
     strAppend(out, text, sizeof(text));
 }
 

@@ -123,6 +123,21 @@ static inline uint8_t byteFold(char c) {
 }
 /* The byte with a-z mapped to A-Z. Independent of the locale. */
 static inline char byteUpper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 32) : c; }
+/* The value of a hexadecimal digit in either case, -1 for other characters. */
+static inline int hexDigit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = (char)byteFold(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+/* Writes two lower-case hexadecimal digits for each byte, no NUL. */
+static inline void hexPrint(char *dst, const void *bytes, size_t len) {
+    const uint8_t *from = bytes;
+    for (size_t i = 0; i < len; i++) {
+        dst[2 * i] = "0123456789abcdef"[from[i] >> 4];
+        dst[2 * i + 1] = "0123456789abcdef"[from[i] & 15];
+    }
+}
+
 /* byteFold() of eight bytes at once. */
 static inline uint64_t bytesFold8(uint64_t x) {
     const uint64_t ones = 0x0101010101010101ull;

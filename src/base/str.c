@@ -192,13 +192,6 @@ void strCut(str *s, size_t len) {
 
 const char *strText(const str *s) { return s->ptr ? s->ptr : ""; }
 
-/* Value of a hexadecimal digit, -1 for other characters. */
-static int hexValue(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c = (char)byteFold(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The byte that the escape sequence `\c` denotes inside double quotes. */
 static char unescape(char c) {
     switch (c) {
@@ -219,8 +212,8 @@ static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
     while (pos < line.len) {
         const char *p = line.ptr + pos;
         size_t left = line.len - pos;
-        if (*p == '\\' && left > 4 && p[1] == 'x' && hexValue(p[2]) >= 0 && hexValue(p[3]) >= 0) {
-            strAppendByte(word, (char)(hexValue(p[2]) << 4 | hexValue(p[3])));
+        if (*p == '\\' && left > 4 && p[1] == 'x' && hexDigit(p[2]) >= 0 && hexDigit(p[3]) >= 0) {
+            strAppendByte(word, (char)(hexDigit(p[2]) << 4 | hexDigit(p[3])));
             pos += 4;
         } else if (*p == '\\' && left > 2) {
             strAppendByte(word, unescape(p[1]));

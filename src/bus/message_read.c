@@ -249,18 +249,12 @@ status messageRead(slice bytes, message *out, reason *why) {
 
 /* ------------------------------------------------------------------ gossip and extensions */
 
-static void unpackId(const char *from, char id[NODE_ID_LEN]) {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < NODE_ID_LEN; i++)
-        id[i] = digits[(uint8_t)from[i / 2] >> (i % 2 ? 0 : 4) & 15];
-}
-
 static gossipEntry packedGossip(const message *m, size_t *at, char id[NODE_ID_LEN]) {
     const char *from = m->body.ptr + *at;
     gossipEntry entry = {.id = id, .ip = SLICE("")};
     uint16_t flags = loadBig16(from + PACKED_AT_FLAGS);
     *at += packedBytes(m, *at);
-    unpackId(from, id);
+    hexPrint(id, from, NODE_ID_LEN / 2);
     entry.ping_sent_s = loadBig32(from + PACKED_AT_PING);
     entry.pong_s = loadBig32(from + PACKED_AT_PONG);
     entry.node_flags = flags & (uint16_t)~PACKED_HAS_ADDRESS;
@@ -343,6 +337,6 @@ bool messageReadVoters(slice bytes, voterSet *out) {
                       .rule = (voterRule)rule,
                       .ids = count ? memAlloc((size_t)count * NODE_ID_LEN) : NULL,
                       .count = (int)count};
-    for (uint32_t i = 0; i < count; i++) unpackId(from + i * VOTER_BYTES, out->ids[i]);
+    for (uint32_t i = 0; i < count; i++) hexPrint(out->ids[i], from + i * VOTER_BYTES, VOTER_BYTES);
     return true;
 }

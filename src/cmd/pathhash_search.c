@@ -141,33 +141,24 @@ typedef struct scanRequest {
     int64_t count;
 } scanRequest;
 
-/* The value of a lower-case hex digit, -1 if it is none. */
-static int hexDigit(char digit) {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* Reads 0, or 1: and the path in hex. False: it is neither. */
+/* Reads 0, or 1: and the path in lower-case hex. False: it is neither. */
 static bool readCursor(slice cursor, scanRequest *out) {
     if (sliceEqual(cursor, SLICE("0"))) return true;
     if (!sliceHasPrefix(cursor, SLICE("1:")) || cursor.len % 2) return false;
+    slice digits = sliceMake(cursor.ptr + 2, cursor.len - 2);
+    if (!sliceIsHex(digits, digits.len)) return false;
     out->continues = true;
-    for (size_t i = 2; i < cursor.len; i += 2) {
-        int high = hexDigit(cursor.ptr[i]), low = hexDigit(cursor.ptr[i + 1]);
-        if (high < 0 || low < 0) return false;
-        strAppendByte(&out->from, (char)(high << 4 | low));
-    }
+    for (size_t i = 0; i < digits.len; i += 2)
+        strAppendByte(&out->from,
+                      (char)(hexDigit(digits.ptr[i]) << 4 | hexDigit(digits.ptr[i + 1])));
     return true;
 }
 
 static void replyCursor(ctx *c, slice last) {
-    static const char digits[] = "0123456789abcdef";
     str text = STR_EMPTY;
     strAppendText(&text, "1:");
-    for (size_t i = 0; i < last.len; i++) {
-        strAppendByte(&text, digits[(uint8_t)last.ptr[i] >> 4]);
-        strAppendByte(&text, digits[(uint8_t)last.ptr[i] & 15]);
-    }
+    hexPrint(strReserve(&text, 2 * last.len), last.ptr, last.len);
+    strGrow(&text, 2 * last.len);
     replyBulk(c, strSlice(&text));
     strFree(&text);
 }

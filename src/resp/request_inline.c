@@ -30,13 +30,6 @@ static requestStep findEnd(requestInput *in, size_t *lf) {
     return STEP_WAIT;
 }
 
-static int hexDigit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 /* Decodes the escape sequence after a backslash inside double quotes; returns the first unused
  * byte. */
 static const char *unescape(const char *at, const char *end, char *byte) {

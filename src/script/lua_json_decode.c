@@ -64,8 +64,7 @@ static int hexValue(const char *at, const char *end) {
     if (end - at < 4) return -1;
     int value = 0;
     for (int i = 0; i < 4; i++) {
-        char c = (char)byteFold(at[i]);
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        int digit = hexDigit(at[i]);
         if (digit < 0) return -1;
         value = value << 4 | digit;
     }

@@ -51,9 +51,5 @@ void digestMixNumber(digest *d, uint32_t number) {
 
 void digestPrint(const digest *d, char out[DIGEST_HEX]) {
     hotCheck(threadIsMain());
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < DIGEST_BYTES; i++) {
-        out[2 * i] = digits[d->byte[i] >> 4];
-        out[2 * i + 1] = digits[d->byte[i] & 15];
-    }
+    hexPrint(out, d->byte, DIGEST_BYTES);
 }

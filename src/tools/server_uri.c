@@ -3,18 +3,12 @@
  * URIs of servers (server_uri.h). */
 #include "tools/server_uri.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
-
-static int hexDigit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/bytes.h"
 
 /* Copies the text up to `end` with %XX decoded. Returns what is wrong. */
 static const char *decode(const char *text, const char *end, char **out) {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "io/file.h"
 #include "tools/backup/sha256.h"
@@ -108,10 +109,7 @@ slice recordRaw(const str *record, const char *name) {
 /* The character of \u and four digits; only bytes below a blank are written so. */
 static char fromHex(const char *digits) {
     int value = 0;
-    for (int i = 0; i < 4; i++) {
-        char c = digits[i];
-        value = value * 16 + (c >= 'a' ? c - 'a' + 10 : c - '0');
-    }
+    for (int i = 0; i < 4; i++) value = value * 16 + hexDigit(digits[i]);
     return (char)value;
 }
 

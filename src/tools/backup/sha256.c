@@ -33,15 +33,11 @@ void sha256Add(sha256 *s, const void *bytes, size_t len) {
 }
 
 void sha256End(sha256 *s, char out[SHA256_TEXT + 1]) {
-    static const char digits[] = "0123456789abcdef";
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned len = 0;
     check(EVP_DigestFinal_ex(s->ctx, digest, &len) == 1);
     check(len == DIGEST_BYTES);
-    for (unsigned i = 0; i < len; i++) {
-        out[2 * i] = digits[digest[i] >> 4];
-        out[2 * i + 1] = digits[digest[i] & 15];
-    }
+    hexPrint(out, digest, len);
     out[SHA256_TEXT] = '\0';
 }
 
