@@ -306,6 +306,14 @@ status shareApplyClients(reason *why) {
 
 /* ------------------------------------------------------------------ databases */
 
+bool shareParsePercent(slice text, int *out) {
+    int64_t percent;
+    if (text.len && text.ptr[text.len - 1] == '%') text.len--;
+    if (!numberParseInt(text, &percent) || percent < 0 || percent > 100) return false;
+    *out = (int)percent;
+    return true;
+}
+
 /* Sets, replaces or, with 0, removes the share of a database. */
 static void setDatabase(share **list, int db_id, int percent) {
     share **at = list;
@@ -324,15 +332,6 @@ static void setDatabase(share **list, int db_id, int percent) {
     }
 }
 
-/* "25%" or "25". */
-static bool parsePercent(slice text, int *out) {
-    int64_t percent;
-    if (text.len && text.ptr[text.len - 1] == '%') text.len--;
-    if (!numberParseInt(text, &percent) || percent < 0 || percent > 100) return false;
-    *out = (int)percent;
-    return true;
-}
-
 static status checkList(const slice *words, int count, reason *why) {
     if (count % 2)
         return reasonSet(why, ERR_SYNTAX,
@@ -343,7 +342,7 @@ static status checkList(const slice *words, int count, reason *why) {
         if (!numberParseInt(words[i], &id) || id < 0 || id >= INT_MAX ||
             (engineDatabaseCount() && id >= engineDatabaseCount()))
             return reasonSet(why, ERR_SYNTAX, "Invalid database in db-cpu-share");
-        if (!parsePercent(words[i + 1], &percent))
+        if (!shareParsePercent(words[i + 1], &percent))
             return reasonSet(why, ERR_SYNTAX, "Invalid percent in db-cpu-share");
     }
     return OK;
@@ -367,7 +366,7 @@ static status setList(const slice *words, int count, bool more, reason *why) {
         int64_t id;
         int percent;
         check(numberParseInt(words[i], &id));
-        check(parsePercent(words[i + 1], &percent));
+        check(shareParsePercent(words[i + 1], &percent));
         setDatabase(&shares.databases, (int)id, percent);
     }
     return OK;

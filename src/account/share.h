@@ -30,6 +30,8 @@ void shareNew(user *u, int percent);
 /* Removes the share of a user, if there is one. */
 void shareFree(user *u);
 void shareSetPercent(share *s, int percent);
+/* Parses a share of 0 to 100, "25%" or "25". */
+bool shareParsePercent(slice text, int *out);
 void shareRead(const share *s, shareReport *out);
 
 /* True if a session is held back. */

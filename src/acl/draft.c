@@ -5,6 +5,7 @@
  * thread only. */
 #include <stdlib.h>
 
+#include "account/share.h"
 #include "acl/catalog.h"
 #include "acl/password.h"
 #include "acl/roles.h"
@@ -419,11 +420,7 @@ static const char *applyMaxmemory(aclDraft *d, slice text) {
 /* Applies cpu=<percent>; a percent sign at the end is optional. */
 static const char *applyCpu(aclDraft *d, slice text) {
     hotCheck(d->selector_count >= 1);
-    int64_t percent;
-    if (text.len && text.ptr[text.len - 1] == '%') text.len--;
-    if (!numberParseInt(text, &percent) || percent < 0 || percent > 100) return syntax_error;
-    d->cpu_percent = (int)percent;
-    return NULL;
+    return shareParsePercent(text, &d->cpu_percent) ? NULL : syntax_error;
 }
 
 static void resetRoles(aclDraft *d) {
