@@ -80,13 +80,8 @@ status sourceCommand(backupSource *s, valkeyReply **out, reason *why, const char
 }
 
 static status logIn(const backupSource *s, valkeyContext *c, reason *why) {
-    const cliOptions *o = s->options;
     status st = OK;
-    if (o->password) {
-        valkeyReply *reply = o->user ? valkeyCommand(c, "AUTH %s %s", o->user, o->password)
-                                     : valkeyCommand(c, "AUTH %s", o->password);
-        st = accept(s, c, reply, NULL, why);
-    }
+    if (s->options->password) st = accept(s, c, connectionLogIn(s->options, c), NULL, why);
     if (st != OK) return st;
     /* A server that refuses the name is backed up as well. */
     freeReplyObject(valkeyCommand(c, "CLIENT SETNAME %s", name_of_client));

@@ -109,12 +109,8 @@ status transferConnect(transferTarget *t, const cliOptions *options, const char 
     status st = t->server && !t->server->err
                     ? OK
                     : refused(t, t->server ? t->server->errstr : "out of memory", why);
-    if (st == OK && options->password) {
-        valkeyReply *reply =
-            options->user ? valkeyCommand(t->server, "AUTH %s %s", options->user, options->password)
-                          : valkeyCommand(t->server, "AUTH %s", options->password);
-        st = visitReply(reply, checkNothing, t, why);
-    }
+    if (st == OK && options->password)
+        st = visitReply(connectionLogIn(options, t->server), checkNothing, t, why);
     if (st == OK && isCluster(t->server)) {
         valkeyFree(t->server);
         t->server = NULL;

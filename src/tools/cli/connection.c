@@ -62,6 +62,11 @@ valkeyContext *connectionOpenUnix(const cliOptions *o, const char *path) {
     return secure(o, valkeyConnectWithOptions(&options));
 }
 
+valkeyReply *connectionLogIn(const cliOptions *o, valkeyContext *context) {
+    return o->user ? valkeyCommand(context, "AUTH %s %s", o->user, o->password)
+                   : valkeyCommand(context, "AUTH %s", o->password);
+}
+
 /* ------------------------------------------------------------------ after connecting */
 
 /* False if the connection failed or the server refused; the latter is reported with `what`. */
@@ -79,11 +84,8 @@ static bool setUp(connection *c, valkeyReply *reply, const char *what) {
 }
 
 static bool logIn(connection *c) {
-    const cliOptions *o = c->options;
-    if (!o->password) return true;
-    valkeyReply *reply = o->user ? valkeyCommand(c->context, "AUTH %s %s", o->user, o->password)
-                                 : valkeyCommand(c->context, "AUTH %s", o->password);
-    return setUp(c, reply, "AUTH");
+    if (!c->options->password) return true;
+    return setUp(c, connectionLogIn(c->options, c->context), "AUTH");
 }
 
 /* False if the server refuses: commands for that database must not run in another one. A person at

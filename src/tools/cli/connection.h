@@ -32,6 +32,9 @@ void connectionClear(connection *c);
  * if memory is exhausted. */
 valkeyContext *connectionOpen(const cliOptions *options, const char *host, int port);
 valkeyContext *connectionOpenUnix(const cliOptions *options, const char *path);
+/* Sends AUTH with the user and password of the options, of which the latter must be given; returns
+ * the reply, NULL if the connection fails. */
+valkeyReply *connectionLogIn(const cliOptions *options, valkeyContext *context);
 /* Connects, unless connected, with login, database and protocol. Reports failures on standard
  * error; false if there is no connection. */
 bool connectionConnect(connection *c);

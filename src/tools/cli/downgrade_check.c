@@ -14,13 +14,13 @@
 #include "format/aof_manifest.h"
 #include "format/aof_reader.h"
 #include "format/rdb_file.h"
-#include "format/rdb_settings.h"
 #include "format/rdb_source.h"
 #include "io/file.h"
 #include "store/store.h"
 #include "tools/cli/info.h"
 #include "tools/cli/modes.h"
 #include "tools/cli/new_commands.h"
+#include "tools/cli/rdb_visit.h"
 
 enum { TEXT_FILE_MAX = 16 * 1024 * 1024, START_BYTES = 16 };
 
@@ -76,33 +76,16 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
 /* Reads the file, or the preamble of an append only file. *end: the offset after it. */
 static bool checkRdb(obstacles *o, const char *path, uint64_t *end) {
     static const rdbFileHandler handler = {.key = onKey};
-    rdbFileSource source;
-    rdbReader reader;
-    rdbFileResult result;
-    reason why;
-    if (rdbFileSourceOpen(&source, path, &why) != OK) {
-        fprintf(stderr, "%s\n", why.text);
-        return false;
-    }
-    storeInit(1, false);
-    const rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
-                                    .relaxed = true,
-                                    .skip_modules = true,
-                                    .skip_foreign = true,
-                                    .foreign_everywhere = true,
-                                    .check_checksum = true};
-    rdbReaderInit(&reader, &source.source, true);
-    bool good = rdbFileRead(&reader, &options, &handler, o, &result) == OK;
-    *end = rdbReaderOffset(&reader);
-    if (!good) fprintf(stderr, "%s: %s\n", path, reader.why.text);
-    if (result.codec != COMPRESS_NONE)
-        note(o, WAY_PLAIN, "%s is compressed as a whole (%s)", path, compressName(result.codec));
-    if (result.version > RDB_VERSION)
+    rdbVisit visit;
+    bool good = rdbVisitFile(path, &handler, o, true, &visit);
+    if (!visit.opened) return false;
+    *end = visit.end;
+    if (visit.result.codec != COMPRESS_NONE)
+        note(o, WAY_PLAIN, "%s is compressed as a whole (%s)", path,
+             compressName(visit.result.codec));
+    if (visit.result.version > RDB_VERSION)
         note(o, "load it with this server, then SAVE", "%s has RDB version %d; they read up to %d",
-             path, result.version, RDB_VERSION);
-    rdbReaderClear(&reader);
-    fileReaderClose(&source.file);
-    storeShutdown();
+             path, visit.result.version, RDB_VERSION);
     return good;
 }
 

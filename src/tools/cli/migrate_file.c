@@ -9,12 +9,11 @@
 #include "ds/stream_producers.h"
 #include "format/rdb_file.h"
 #include "format/rdb_redis.h"
-#include "format/rdb_settings.h"
-#include "format/rdb_source.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_stream.h"
 #include "tools/cli/migrate_types.h"
+#include "tools/cli/rdb_visit.h"
 
 static status onFunction(void *arg, rdbReader *r, slice source) {
     (void)r, (void)source; /* the library is only counted */
@@ -49,27 +48,6 @@ bool datasetCountFile(const char *path, datasetCounts *out) {
     check(path);
     static const rdbFileHandler handler = {
         .function = onFunction, .key = onKey, .module_aux = onModuleAux};
-    rdbFileSource source;
-    rdbReader reader;
-    rdbFileResult result;
-    reason why;
-    if (rdbFileSourceOpen(&source, path, &why) != OK) {
-        fprintf(stderr, "%s\n", why.text);
-        return false;
-    }
-    storeInit(1, false);
-    const rdbFileOptions options = {
-        .values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
-        .relaxed = true,
-        .skip_foreign = true,
-        .foreign_everywhere = true,
-        .check_checksum = true,
-    };
-    rdbReaderInit(&reader, &source.source, true);
-    bool good = rdbFileRead(&reader, &options, &handler, out, &result) == OK;
-    if (!good) fprintf(stderr, "%s: %s\n", path, reader.why.text);
-    rdbReaderClear(&reader);
-    fileReaderClose(&source.file);
-    storeShutdown();
-    return good;
+    rdbVisit visit;
+    return rdbVisitFile(path, &handler, out, false, &visit);
 }
