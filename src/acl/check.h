@@ -28,8 +28,8 @@ typedef struct aclRequest {
 
 /* `*arg_index` receives the refused argument; 0 if it is the command or the current database. */
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index);
-/* What one selector says about a command, one byte per command id, so that usual requests
- * need no further decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern
+/* Verdicts of one selector about all commands, one byte per command id, so that usual requests need
+ * no further decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern
  * with this access. */
 enum { ACTION_DECIDE, ACTION_ALLOW, ACTION_KEY /* + enum aclAccess */ };
 /* The selector that these actions are about: the first one that allows some command. */

@@ -36,7 +36,7 @@ typedef struct mapSaves {
     uint64_t unsaved[SLOT_WORDS], saved_slots[SLOT_WORDS], writing_slots[SLOT_WORDS];
 } mapSaves;
 
-/* What is in the map is on the disk. */
+/* To be called when the map has just been read from the disk. */
 void mapSavesInit(mapSaves *s, const clusterMap *m);
 /* Takes the bits CLUSTER_MAP_SAVE and CLUSTER_MAP_SYNC of m->changed: the changes are to be saved,
  * and what happens from now on depends on them. `ordered`: commands have made them. */
@@ -63,8 +63,8 @@ static inline const uint64_t *mapSavesUnsaved(const mapSaves *s) {
 
 /* ---- output that waits ---- */
 
-/* Which bytes of the output of a link wait for which change. Output that is added while two marks
- * wait joins the second one: it waits for two saves at most. */
+/* The bytes of a link's output that wait, and the changes that they wait for. Output that is added
+ * while two marks wait joins the second one: it waits for two saves at most. */
 typedef struct saveMarks {
     size_t free; /* bytes at the start of the output that may be sent */
     int count;

@@ -135,7 +135,7 @@ static void pauseUnsaved(void) {
     on = true;
 }
 
-/* What cluster-config-save-behavior says about a failure: the process ends, or goes on. */
+/* After a failed save the process ends, or goes on, as cluster-config-save-behavior says. */
 static void failed(void) {
     if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {
         if (logIsDue(&unsaved_told_ms, engineHot.now_ms, COMPLAINT_MS))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which codec the source and the target of a slot migration use: the strongest one that
- * repl-compression allows on both. The source offers its codecs in SYNCSLOTS ESTABLISH (CAPA), to
+ * The codec by which a slot migration is compressed: the strongest one that repl-compression allows
+ * on both nodes. The source offers its codecs in SYNCSLOTS ESTABLISH (CAPA), to
  * nodes that understand it; the target names one in its reply. Main thread only. */
 #ifndef CLUSTER_SLOT_PACK_H
 #define CLUSTER_SLOT_PACK_H

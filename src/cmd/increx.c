@@ -36,9 +36,9 @@ typedef struct increx {
     long double float_by, float_min, float_max;
 } increx;
 
-/* What a step does. */
+/* The outcome of the addition. */
 typedef struct increxStep {
-    bool taken;
+    bool taken;                  /* false: the value stays as it is */
     int64_t int_now, int_change; /* the value after it, and what was added */
     long double float_now, float_change;
 } increxStep;
@@ -265,15 +265,12 @@ static void store(ctx *c, const increx *o, robj *old, const increxStep *s, slice
 
 /* ------------------------------------------------------------------ the reply */
 
-static void replyNumber(ctx *c, bool is_float, slice text) {
-    int64_t number;
+static void replyNumber(ctx *c, bool is_float, int64_t number, slice text) {
     if (is_float) {
         replyDoubleText(c, text);
-        return;
+    } else {
+        replyInteger(c, number);
     }
-    bool is_int = numberParseInt(text, &number);
-    check(is_int);
-    replyInteger(c, number);
 }
 
 /* The form of the first candidate of 9.2: the new value alone, and an error outside of the
@@ -284,7 +281,7 @@ static void replySingle(ctx *c, const increx *o, const increxStep *s, bool is_me
     } else if (!s->taken) {
         replyError(c, SLICE("ERR increment or decrement would overflow"));
     } else {
-        replyNumber(c, o->is_float, text);
+        replyNumber(c, o->is_float, s->int_now, text);
     }
 }
 
@@ -295,11 +292,10 @@ static void replyStep(ctx *c, const increx *o, const increxStep *s, bool is_met,
         return;
     }
     char change[LONG_DOUBLE_TEXT_MAX];
-    size_t len = o->is_float ? numberPrintLongDouble(change, s->float_change)
-                             : numberPrintInt(change, s->int_change);
+    size_t len = o->is_float ? numberPrintLongDouble(change, s->float_change) : 0;
     replyArray(c, 2);
-    replyNumber(c, o->is_float, text);
-    replyNumber(c, o->is_float, sliceMake(change, len));
+    replyNumber(c, o->is_float, s->int_now, text);
+    replyNumber(c, o->is_float, s->int_change, sliceMake(change, len));
 }
 
 /* INCREX key [NX|XX] [BYINT n|BYFLOAT f] [LBOUND n] [UBOUND n] [SATURATE] [EX s|PX ms|EXAT s|PXAT

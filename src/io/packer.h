@@ -21,8 +21,8 @@ status packerNew(compressCodec codec, packer **out, reason *why) MUST_USE;
 void packerFree(packer *p);
 /* ERR_NO_MEMORY: the stream is unusable. */
 status packerAdd(packer *p, slice bytes, reason *why) MUST_USE;
-/* What is to be sent so that the peer can read all that was added: the caller's. ERR_NO_MEMORY: the
- * stream is unusable. */
+/* Returns the bytes to be sent so that the peer can read all that was added; the caller frees them.
+ * ERR_NO_MEMORY: the stream is unusable. */
 status packerFlush(packer *p, str *out, reason *why) MUST_USE;
 /* Bytes that were added, and those that packerFlush() has returned for them. */
 uint64_t packerPlainBytes(const packer *p);
