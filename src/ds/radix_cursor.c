@@ -56,35 +56,31 @@ static void leave(radixCursor *c) {
     c->depth--;
 }
 
-/* Where a seek is after a node or leaf: deeper, at its end, or there is nothing before the next
- * one. */
-typedef enum seekStep { SEEK_ON, SEEK_END } seekStep;
-
-static seekStep seekLeaf(radixCursor *c, const void *leaf, slice from, bool after) {
+static void seekLeaf(radixCursor *c, const void *leaf, slice from, bool after) {
     int order = sliceCompare(c->type->rest(leaf), from);
     if (order < 0 || (after && order == 0)) leave(c);
-    return SEEK_END;
 }
 
-/* *from is what remains of the path to seek. */
-static seekStep seekNode(radixCursor *c, const char *node, slice *from, bool after) {
+/* *from is the rest of the path to seek. True if it is below a child, which follows; false: the
+ * cursor is where the path is, or the next one. */
+static bool seekNode(radixCursor *c, const char *node, slice *from, bool after) {
     struct radixFrame *top = &c->frames[c->depth - 1];
     slice prefix = radixPrefix(node);
     size_t common = radixCommon(prefix, *from);
     if (common < prefix.len) {
         bool less = common < from->len && (uint8_t)prefix.ptr[common] < (uint8_t)from->ptr[common];
         if (less) leave(c);
-        return SEEK_END;
+        return false;
     }
     *from = radixAfter(*from, common);
     if (!from->len) {
         top->next = after ? 1 : 0;
-        return SEEK_END;
+        return false;
     }
     bool found;
     size_t index = radixRank(node, (uint8_t)from->ptr[0], &found);
     top->next = 1 + index + found;
-    return found ? SEEK_ON : SEEK_END;
+    return found;
 }
 
 void radixCursorSeek(radixCursor *c, slice from, bool after) {
@@ -96,11 +92,11 @@ void radixCursorSeek(radixCursor *c, slice from, bool after) {
     for (;;) {
         uint64_t word = enter(c, place);
         if (radixIsLeaf(word)) {
-            (void)seekLeaf(c, radixLeafOf(word), from, after); /* there is nothing below it */
+            seekLeaf(c, radixLeafOf(word), from, after);
             return;
         }
         const char *node = radixNodeOf(word);
-        if (seekNode(c, node, &from, after) == SEEK_END) return;
+        if (!seekNode(c, node, &from, after)) return;
         place = radixChildPlace(node, c->frames[c->depth - 1].next - 2);
         strAppendByte(&c->path, from.ptr[0]);
         from = radixAfter(from, 1);

@@ -65,9 +65,9 @@ static pathFields *allocate(slice rest, bool is_table, size_t room, char **conte
     return (pathFields *)block;
 }
 
-pathFields *pathFieldsNew(slice rest, size_t room) {
+pathFields *pathFieldsNew(slice rest) {
     char *content;
-    pathFields *f = allocate(rest, false, sizeMax(room, LISTPACK_EMPTY_SIZE), &content);
+    pathFields *f = allocate(rest, false, LISTPACK_EMPTY_SIZE, &content);
     listpackInit((uint8_t *)content);
     return f;
 }

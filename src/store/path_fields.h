@@ -22,8 +22,8 @@
 
 typedef struct pathFields pathFields;
 
-/* Without fields, with room for a listpack of `room` bytes. */
-pathFields *pathFieldsNew(slice rest, size_t room) MUST_USE;
+/* Without fields. */
+pathFields *pathFieldsNew(slice rest) MUST_USE;
 slice pathFieldsRest(const pathFields *f);
 /* The same fields with another rest, which may be a part of `f`, which is freed. */
 pathFields *pathFieldsMove(pathFields *f, slice rest) MUST_USE;

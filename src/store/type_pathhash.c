@@ -8,7 +8,6 @@
 #include "store/type_pathhash.h"
 
 #include "base/base.h"
-#include "ds/listpack.h"
 #include "store/element.h"
 #include "store/saving_value.h"
 #include "store/type.h"
@@ -120,16 +119,6 @@ static void countTo(pathHash *p, const pathFields *f) {
     if (pathFieldsAreTable(f)) p->largest = sizeMax(p->largest, count);
 }
 
-/* Bytes of a listpack with these words. */
-static size_t packedSize(const slice *words, size_t count) {
-    size_t bytes = LISTPACK_EMPTY_SIZE;
-    for (size_t i = 0; i < count; i++) {
-        listpackItem item = listpackItemOf(words[i]);
-        bytes += listpackItemSize(&item);
-    }
-    return bytes;
-}
-
 static pathFields *setWords(pathFields *f, const slice *words, size_t count,
                             const packLimits *limits) {
     hotCheck(count % 2 == 0);
@@ -151,8 +140,7 @@ void pathHashSet(pathHash *p, slice path, const slice *words, size_t count,
     } else {
         slice rest;
         at = radixAdd(&p->tree, &paths_type, path, &rest);
-        size_t packed = count / 2 <= limits->entries ? packedSize(words, count) : 0;
-        f = pathFieldsNew(rest, packed <= SLAB_SIZE_MAX ? packed : 0);
+        f = pathFieldsNew(rest);
         pathAdded(p, path);
     }
     f = setWords(f, words, count, limits);
