@@ -36,6 +36,10 @@ static inline bool rdbVersionIsKnown(int version) {
 /* True for the versions that have RDB_TYPE_PATHHASH and RDB_OP_UPDATE. */
 static inline bool rdbVersionIsOf92(int version) { return version >= RDB_VERSION_VALKEY_92; }
 
+/* The latest expiry time of a field that Redis takes, in ms: in the year 4199. It refuses a file
+ * with a later one, and a command. */
+#define RDB_REDIS_FIELD_TIME_MAX ((INT64_C(1) << 46) - 1)
+
 /* Types of values. */
 typedef enum rdbType {
     RDB_TYPE_STRING = 0,

@@ -94,6 +94,7 @@ void rdbWriteBeforeElements(rdbWriter *w, rdbType type) {
 
 /* Writes the expiry time of a field, which precedes the field; 0: none. */
 static void writeRelativeTime(rdbWriter *w, int64_t time_ms) {
+    if (time_ms > RDB_REDIS_FIELD_TIME_MAX) time_ms = RDB_REDIS_FIELD_TIME_MAX;
     rdbWriteLength(w, time_ms < 0 ? 0 : (uint64_t)time_ms + 1);
 }
 

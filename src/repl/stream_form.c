@@ -4,6 +4,7 @@
  *
  *   propagated                          becomes
  *   HSETEX                              HSET, and HPEXPIREAT for the fields that have a time
+ *   HPEXPIREAT after the year 4199      HPEXPIREAT with the latest time that Redis takes
  *   MSETEX                              SET for each key
  *   SET .. IFEQ                         SET without the condition, which was met
  *   GEOSEARCHSTORE .. BYPOLYGON,        RESTORE of the key as it is now, in the lowest version of
@@ -61,6 +62,7 @@ static void addTime(replacement *r, slice key, int64_t time_ms, int count, const
     slice *words = memNewArray(slice, (size_t)count + 5);
     words[0] = SLICE("HPEXPIREAT");
     words[1] = key;
+    if (time_ms > RDB_REDIS_FIELD_TIME_MAX) time_ms = RDB_REDIS_FIELD_TIME_MAX;
     words[2] = sliceMake(digits, numberPrintInt(digits, time_ms));
     words[3] = SLICE("FIELDS");
     words[4] = sliceMake(number, numberPrintInt(number, count));
@@ -107,14 +109,25 @@ static bool formHsetex(replacement *r) {
     return true;
 }
 
+/* HPEXPIREAT key time FIELDS n field ... */
+static bool formHpexpireat(replacement *r) {
+    enum { FIRST = 5 };
+    const slice *argv = r->p->argv;
+    int64_t time_ms;
+    if (r->p->argc <= FIRST || !numberParseInt(argv[2], &time_ms)) return false;
+    if (time_ms <= RDB_REDIS_FIELD_TIME_MAX) return false;
+    hotCheck(sliceIs(argv[3], "fields"));
+    addTime(r, argv[1], time_ms, r->p->argc - FIRST, argv + FIRST);
+    return true;
+}
+
 /* HPERSIST key FIELDS n field ... A Redis that receives it after the time of a field regards the
  * field as expired, and loses it; a later time that is set first prevents this. */
 static bool formHpersist(replacement *r) {
     enum { FIRST = 4 };
-    const int64_t redis_latest_ms = ((int64_t)1 << 46) - 1;
     const slice *argv = r->p->argv;
     if (r->p->argc <= FIRST) return false;
-    addTime(r, argv[1], redis_latest_ms, r->p->argc - FIRST, argv + FIRST);
+    addTime(r, argv[1], RDB_REDIS_FIELD_TIME_MAX, r->p->argc - FIRST, argv + FIRST);
     add(r, r->p->argc, argv);
     return true;
 }
@@ -214,12 +227,19 @@ static const struct {
     const char *name;
     bool (*replace)(replacement *r); /* false: Redis knows the command as it is */
 } forms[] = {
-    {"set", formSet},           {"hsetex", formHsetex},
-    {"msetex", formMsetex},     {"geosearchstore", formSearch},
-    {"restore", formKey},       {"restore-asking", formKey},
-    {"function", formFunction}, {"spexpireat", drop},
-    {"zpexpireat", drop},       {"spersist", drop},
-    {"zpersist", drop},         {"hpersist", formHpersist},
+    {"set", formSet},
+    {"hsetex", formHsetex},
+    {"msetex", formMsetex},
+    {"geosearchstore", formSearch},
+    {"restore", formKey},
+    {"restore-asking", formKey},
+    {"function", formFunction},
+    {"spexpireat", drop},
+    {"zpexpireat", drop},
+    {"spersist", drop},
+    {"zpersist", drop},
+    {"hpersist", formHpersist},
+    {"hpexpireat", formHpexpireat},
 };
 
 static bool replaces(replacement *r) {

@@ -26,6 +26,17 @@ start_server {tags {repl external:skip tls:skip} overrides {save {} repl-diskles
     r hpexpireat timed 4102444800000 fields 1 a
     r hpexpireat timed 4102444805000 fields 1 b
 
+    test {a payload for Redis has the latest time of a field that Redis takes instead of a later one} {
+        r hset late f v g w
+        r hpexpireat late 70368744177664 fields 1 f
+        r hpexpireat late 70368744177663 fields 1 g
+        r config set outgoing-format redis
+        assert_equal {70368744177663 70368744177663} [r hpexpiretime [restored copy [r dump late]] fields 2 f g]
+        r config set outgoing-format valkey
+        assert_equal {70368744177664 70368744177663} [r hpexpiretime [restored copy [r dump late]] fields 2 f g]
+        r del late copy
+    }
+
     test {a full synchronisation is in the format that the replica reads, as far as it can be told} {
         assert_match VALKEY080* [dict get [replica_sync $::valkey9] dataset]
         set dataset [dict get [replica_sync $::redis8] dataset]
@@ -102,6 +113,17 @@ start_server {tags {repl external:skip tls:skip} overrides {save {} repl-diskles
         replica_expect $s HPEXPIREAT kept 70368744177663 FIELDS 1 f
         replica_expect $s hpersist kept fields 1 f
         replica_expect $s EXEC
+        # The latest time that a Redis takes; it refuses a later one.
+        r hset late f v g w
+        replica_expect $s hset late f v g w
+        r hpexpireat late 70368744177664 fields 1 f
+        replica_expect $s HPEXPIREAT late 70368744177663 FIELDS 1 f
+        r hsetex late pxat 281474976710656 fields 1 g w
+        replica_expect $s MULTI
+        replica_expect $s HSET late g w
+        replica_expect $s HPEXPIREAT late 70368744177663 FIELDS 1 g
+        replica_expect $s EXEC
+        assert_equal {70368744177664 281474976710656} [r hpexpiretime late fields 2 f g]
         r msetex 2 a 1 b 2 nx pxat 4102444800000
         replica_expect $s MULTI
         replica_expect $s SET a 1 pxat 4102444800000
