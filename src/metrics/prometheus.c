@@ -110,11 +110,6 @@ static const metricName names[] = {
     {"aof_buffer_length", NULL, GAUGE},
     {"aof_pending_bio_fsync", NULL, GAUGE},
     {"aof_delayed_fsync", NULL, GAUGE},
-    /* TLS. */
-    {"tls_server_cert_expires_in_seconds", NULL, GAUGE},
-    {"tls_server_alt_cert_expires_in_seconds", NULL, GAUGE},
-    {"tls_client_cert_expires_in_seconds", NULL, GAUGE},
-    {"tls_ca_cert_expires_in_seconds", NULL, GAUGE},
     /* Activity. */
     {"total_connections_received", "connections_received_total", COUNTER},
     {"total_commands_processed", "commands_processed_total", COUNTER},
@@ -304,6 +299,20 @@ static void printNames(printer *p) {
         const char *name = names[i].name ? names[i].name : names[i].infoField;
         snprintf(help, sizeof(help), "The field %s of INFO.", names[i].infoField);
         printPlain(p, name, names[i].kind, help, value);
+    }
+}
+
+/* A certificate that is not there has no metric, so that 0 means that one has expired. */
+static void printCertificates(printer *p) {
+    static const char *const owners[] = {"server", "server_alt", "client", "ca"};
+    for (size_t i = 0; i < COUNT_OF(owners); i++) {
+        char serial[64], name[64];
+        snprintf(serial, sizeof(serial), "tls_%s_cert_serial", owners[i]);
+        snprintf(name, sizeof(name), "tls_%s_cert_expires_in_seconds", owners[i]);
+        slice value = numberOf(infoIndexFind(&p->index, name));
+        if (!value.len || sliceIs(infoIndexFind(&p->index, serial), "none")) continue;
+        printPlain(p, name, GAUGE, "Seconds until the certificate expires; 0: it has expired.",
+                   value);
     }
 }
 
@@ -587,6 +596,7 @@ void prometheusPrint(bool open_metrics, str *out) {
     printInstance(&p);
     printStart(&p);
     printNames(&p);
+    printCertificates(&p);
     printSetting(&p, "maxclients", "config_maxclients");
     printSetting(&p, "maxmemory", "config_maxmemory");
     printKeyspace(&p, "db_keys", "keys", 1);

@@ -329,7 +329,8 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         flush $channel
         set page [read $channel]
         close $channel
-        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *redis_tls_server_alt_cert_expires_in_seconds *" $page
+        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *redis_tls_ca_cert_expires_in_seconds *" $page
+        assert_equal -1 [string first redis_tls_client_cert_expires_in_seconds $page]; # there is none
         assert {[catch {resp::open [srv host] $port [client_options $certs stranger]} c] || [catch {puts $c "GET / HTTP/1.1\n"; flush $c; read $c} text] || $text eq ""}
         r config set metrics-port 0 metrics-tls no
     }
