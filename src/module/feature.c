@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of modules: the built-in one, the directive `loadmodule`. Main thread only. */
+ * Registers modules in the server: the directive `loadmodule`, whose modules are loaded at start,
+ * and the built-in module `lua`. Main thread only. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
