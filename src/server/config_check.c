@@ -42,7 +42,8 @@ static bool checkCertificates(bool all, str *report) {
         if (o) configGet(o, &path);
         bool readable = path.len && access(strText(&path), R_OK) == 0;
         if (path.len && (all || !readable))
-            tell(o, strSlice(&path), readable ? "can be read" : strerror(errno), report);
+            tell(o, strSlice(&path), readable ? "readable, see the reason above" : strerror(errno),
+                 report);
         strFree(&path);
     }
     return report->len == before;

@@ -395,7 +395,7 @@ tags {tls tls:skip} {
         start_fails $certs "No tls-cert-file configured!*Failed to configure TLS. Check logs for more info."
         start_fails $certs "No tls-key-file configured!" tls-cert-file $certs/server.crt
         start_fails $certs "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!" {*}$pair
-        start_fails $certs "Failed to load private key: $certs/pass.key: *interrupted or cancelled" tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-ca-cert-file $certs/ca.crt
+        start_fails $certs "Failed to load private key: $certs/pass.key: *interrupted or cancelled (the key has a pass phrase, and none is set)" tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-ca-cert-file $certs/ca.crt
         start_fails $certs "Failed to configure CA certificate(s) file/directory: *" {*}$pair tls-ca-cert-file $certs/none
         start_fails $certs "$certs/ca.crt: failed to read DH params." {*}$pair tls-ca-cert-file $certs/ca.crt tls-dh-params-file $certs/ca.crt
     }

@@ -104,7 +104,7 @@ tags {daemon tls:skip needs:config} {
         set path [config_file "tls-port [free_port]\ntls-cert-file $::job_dir/plain_file\ntls-key-file $::job_dir/plain_file"]
         lassign [run_server --check-config $path] code out errors
         assert_equal 2 $code
-        assert_match "*tls-cert-file '$::job_dir/plain_file': can be read ($path:2)\ntls-key-file '*': can be read ($path:3)*" $errors
+        assert_match "*tls-cert-file '$::job_dir/plain_file': readable, see the reason above ($path:2)\ntls-key-file '*': readable, see the reason above ($path:3)*" $errors
     }
 
     test {--check-config of a valid file, without a file, of the command line} {
