@@ -154,7 +154,7 @@ fuzz_seconds=${FUZZ_SECONDS:-300}
 soak_seconds=${SOAK_SECONDS:-600}
 tsan_timeout=${TSAN_TIMEOUT:-1800}
 # ThreadSanitizer never forgets the calls that an error in Lua leaves; after 65,536 of them it ends the process.
-tsan_options="--scale 0.1 --timeout $tsan_timeout --skip unit/script_bounds"
+tsan_options="--scale 0.1 --timeout $tsan_timeout --skip unit/script_bounds --skip unit/script_sandbox"
 # shellcheck disable=SC2086 # the options are words
 long_suites() {
     possible threads_checked fits 1200 suite tsan RESP3 --resp 3 $tsan_options

@@ -116,16 +116,43 @@ static void appendPortableRules(slice rules, str *out) {
     }
 }
 
+/* Quotes the rules for a first argument that ends with ')', where the selector would end, too. */
+static void appendQuotedRules(slice rules, str *out) {
+    hotCheck(rules.len > 0);
+    while (rules.len) {
+        const char *blank = memchr(rules.ptr, ' ', rules.len);
+        slice rule = sliceMake(rules.ptr, blank ? (size_t)(blank - rules.ptr) : rules.len);
+        if (rule.len && rule.ptr[rule.len - 1] == ')') {
+            strAppendQuoted(out, rule);
+        } else {
+            strAppendSlice(out, rule);
+        }
+        if (blank) strAppendByte(out, ' ');
+        size_t used = rule.len + (blank != NULL);
+        rules = sliceMake(rules.ptr + used, rules.len - used);
+    }
+}
+
+static void appendRules(slice rules, str *out, bool in_selector, bool portable) {
+    str chosen = STR_EMPTY;
+    if (portable) {
+        appendPortableRules(rules, &chosen);
+        rules = strSlice(&chosen);
+    }
+    if (in_selector) {
+        appendQuotedRules(rules, out);
+    } else {
+        strAppendSlice(out, rules);
+    }
+    strFree(&chosen);
+}
+
 static void appendSelector(const aclSelector *s, str *out, bool in_selector, bool portable) {
     appendKeys(s, out, in_selector);
     if (!(s->flags & ACL_ALL_CHANNELS)) strAppendText(out, "resetchannels ");
     appendChannels(s, out, in_selector);
     appendDatabases(s, out);
-    if (portable) {
-        appendPortableRules(s->rules, out);
-    } else {
-        strAppendSlice(out, s->rules);
-    }
+    appendRules(s->rules, out, in_selector, portable);
 }
 
 static void appendRoles(const aclRules *rules, str *out) {

@@ -53,7 +53,12 @@ start_server {tags {repl tls:skip}} {
             incr sent [primary_length {*}$words]
         }
         raw_send $c $bytes
-        assert_equal "REPLCONF ACK $sent" [primary_request $c]
+        if {[string match *hostile* $::binary]} {
+            # This build reads a few bytes at a time, so its first answer may leave out the last command.
+            primary_wait_ack $c $sent
+        } else {
+            assert_equal "REPLCONF ACK $sent" [primary_request $c]
+        }
         assert_equal {1 1 2} [r mget a b d]
     }
 

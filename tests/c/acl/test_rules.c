@@ -57,6 +57,13 @@ static void words_of_a_selector_with_quotes_are_quoted(void **state) {
     aclDraftClear(&d);
 }
 
+static void a_first_argument_with_a_bracket_is_quoted_in_a_selector(void **state) {
+    const char *text = "off resetchannels -@all (resetchannels -@all \"+get|a)\" +get|b)";
+    assert_string_equal(listed("(\"+get|a)\" +get|b)"), text);
+    assert_string_equal(listed(text), text);
+    assert_string_equal(listed("+get|a)"), "off resetchannels -@all +get|a)");
+}
+
 static void an_invalid_rule_has_its_error_and_changes_nothing(void **state) {
     static const struct {
         const char *rule, *error;
@@ -358,6 +365,7 @@ int test_rules(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_form_is_canonical),
         cmocka_unit_test(words_of_a_selector_with_quotes_are_quoted),
+        cmocka_unit_test(a_first_argument_with_a_bracket_is_quoted_in_a_selector),
         cmocka_unit_test(an_invalid_rule_has_its_error_and_changes_nothing),
         cmocka_unit_test(a_pattern_after_all_patterns_is_an_error),
         cmocka_unit_test(selectors_are_joined_from_words),
