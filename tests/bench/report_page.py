@@ -185,8 +185,9 @@ def cpu_section(results):
 ![CPU time of a request](benchmarks/cpu.svg)
 
 User and system time of the server's process, divided by the requests: microseconds, medians of alternating rounds, and
-the least and most of them. 50 connections of the peer's `valkey-benchmark`; 1 M keys of 16 bytes with values of 16; no
-save points, everything else as the servers start. At pipeline 1 nearly all of it is the kernel's, for any server.
+the least and most of them. 50 connections of the peer's `valkey-benchmark`, which send 1 (P1), 16 (P16) or 100 requests before they
+read the replies; 1 M keys of 16 bytes with values of 16; no save points, everything else as the servers start. At P1 nearly
+all of it is the kernel's, for any server.
 
 {table(("request, pipeline", "this server", "least to most", peer_name(results), "least to most", "times less"), rows)}
 """
