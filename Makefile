@@ -23,7 +23,7 @@
 #: make test-modules     modules of others, fetched from the registries; ARGS="--peer /path/to/valkey-server"
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
-#: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick: 5 minutes
+#: make bench-report     this server beside PEER=/path/to/valkey-server, into docs/benchmarks.md; ARGS=--quick only prints
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make screens          what the programs and the status page show, into docs/screens.md
 #: make docs             the documentation as static HTML, into build/docs

@@ -4,18 +4,26 @@
 
     utils/test_counts.py            writes the pages
     utils/test_counts.py --check    fails if a page claims more than there is, or less than nine tenths of it
+    utils/test_counts.py --run      keeps the result of the last `make test` or `.ci/run` of this tree, whose phases are in
+                                    build/phases/ended, in docs/test-run.json, and writes the pages; refuses a run that failed
 
 Counts are rounded down to two digits, so that a page need not be written for each new test."""
 
 import argparse
+import datetime
 import glob
 import importlib.util
+import json
 import os
 import re
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = ("README.md", "docs/how-tested.md")
+ENDED, RUN = "build/phases/ended", "docs/test-run.json"
+# Phases that `make quick` and `make test-long` alone do not have together.
+WHOLE = {"check", "suite release RESP3", "simulation", "durability"}
 BEGIN, END = "<!-- test-counts: begin -->\n", "<!-- test-counts: end -->"
 
 
@@ -48,9 +56,41 @@ def simulated_seeds():
     return sum(int(number) for number in re.findall(r"sim [a-z]+ (\d+)", body))
 
 
+def read_run(ended):
+    """The result of a run from the lines of its phases: name|passed|failed|flaky|seconds|log|exit code|seconds of CPU."""
+    rows = [line.split("|") for line in ended.splitlines()]
+    failed = [row[0] for row in rows if int(row[2]) or int(row[6])]
+    if failed:
+        raise ValueError("failed: " + ", ".join(failed))
+    missing = WHOLE - {row[0] for row in rows}
+    if missing:
+        raise ValueError("not a whole run, without: " + ", ".join(sorted(missing)))
+    return {"phases": len(rows), "passed": sum(int(row[1]) for row in rows), "flaky": sum(int(row[3]) for row in rows),
+            "cpu_seconds": sum(int(row[7]) for row in rows)}
+
+
+def keep_run():
+    run = read_run(read(ENDED))
+    run["date"] = f"{datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(ROOT, ENDED)), datetime.timezone.utc):%Y-%m-%d}"
+    run["commit"] = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"], check=True, stdout=subprocess.PIPE,
+                                   text=True).stdout.strip()
+    with open(os.path.join(ROOT, RUN), "w", encoding="utf-8") as file:
+        json.dump(run, file, indent=1)
+        file.write("\n")
+
+
+def run_row():
+    """The row of the run that was kept; none if there is no such run."""
+    if not os.path.exists(os.path.join(ROOT, RUN)):
+        return []
+    run = json.loads(read(RUN))
+    return [(f"checks that passed in the run of {run['date']} (commit {run['commit']}), in {run['phases']} phases, none failed",
+             run["passed"])]
+
+
 def counts():
     """(what, number) in the order of the table."""
-    return [
+    return run_row() + [
         ("tests against running servers, each in RESP2 and RESP3",
          occurrences(r"^ *test \{", *(f"tests/{part}/**/*.tcl" for part in ("unit", "integration", "cluster", "sentinel")))),
         ("C tests of parts", occurrences(r"cmocka_unit_test", "tests/c/**/*.c")),
@@ -97,7 +137,14 @@ def faults(path, page):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    if parser.parse_args().check:
+    parser.add_argument("--run", action="store_true")
+    options = parser.parse_args()
+    if options.run:
+        try:
+            keep_run()
+        except (OSError, ValueError) as error:
+            sys.exit(f"test_counts: {error}")
+    if options.check:
         found = [fault for path in PAGES for fault in faults(path, read(path))]
         print("\n".join(found), end="\n" if found else "")
         return bool(found)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of the bus share. */
+ * Functions of bus.c and bus_*.c that other files of the bus call. */
 #ifndef BUS_BUS_PRIV_H
 #define BUS_BUS_PRIV_H
 

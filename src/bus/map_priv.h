@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of a map share. */
+ * Functions of map_slots.c that other files of the map call. */
 #ifndef BUS_MAP_PRIV_H
 #define BUS_MAP_PRIV_H
 

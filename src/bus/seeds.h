@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * cluster-seeds: addresses at which nodes of this cluster may be found when they have other ones
- * than those that are known. Also when a host is asked again. Pure. ANY_THREAD. */
+ * The directive cluster-seeds: addresses at which this node looks for other nodes when they do not
+ * answer at the addresses that it knows; and the time at which the name of a host is looked up
+ * again. Pure. ANY_THREAD. */
 #ifndef BUS_SEEDS_H
 #define BUS_SEEDS_H
 

@@ -95,14 +95,19 @@ static int givePassPhrase(char *buf, int size, int writing, void *arg) {
     return (int)pass->len;
 }
 
-/* The file of a key was refused: says in words if it is that of another certificate. */
-static status failedKey(reason *why, const char *cert, const char *key) {
+/* The file of a key was refused: says in words if it is that of another certificate, or if it needs
+ * a pass phrase. */
+static status failedKey(reason *why, const char *cert, const char *key, bool has_pass) {
     unsigned long code = ERR_peek_error();
     bool is_other =
         ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH;
+    bool needs_pass = !has_pass && ERR_GET_LIB(code) == ERR_LIB_CRYPTO &&
+                      ERR_GET_REASON(code) == ERR_R_INTERRUPTED_OR_CANCELLED;
     status st = failedFile(why, "Failed to load private key", key);
-    if (!is_other) return st;
     reason first = *why;
+    if (needs_pass)
+        return reasonSet(why, st, "%s (the key has a pass phrase, and none is set)", first.text);
+    if (!is_other) return st;
     return reasonSet(why, st, "%s (the key does not belong to the certificate %s)", first.text,
                      cert);
 }
@@ -118,7 +123,7 @@ static status loadPair(SSL_CTX *ctx, const char *cert, const char *key, const sl
         /* A key of another type than the certificate would become that of another pair. */
         const X509 *loaded = SSL_CTX_get0_certificate(ctx);
         if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) <= 0)
-            st = failedKey(why, cert, key);
+            st = failedKey(why, cert, key, pass->len > 0);
         else if (SSL_CTX_get0_certificate(ctx) != loaded)
             st = reasonSet(why, ERR_DENIED,
                            "Failed to load private key: %s: the key does not belong to the "

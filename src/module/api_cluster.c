@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: the cluster. A message is for the module that has the id of the sender's
- * module, which is made of its name if that has nine characters, else 0, as in Valkey.
+ * Functions of modules: messages to other nodes of the cluster, and what is known of the nodes. A
+ * message is delivered to the module with the id of the sender's module. As in Valkey, the id is
+ * made of a module's name if that has nine characters, and is 0 otherwise.
  *
  * Main thread, or a thread that has the lock. */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: making commands, and reporting where their keys are.
+ * Functions of modules: creating commands, and reporting at which arguments their keys are.
  *
  * Main thread only. */
 #include <errno.h>

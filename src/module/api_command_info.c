@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: the description of a command, which COMMAND INFO and DOCS show and from
- * which its keys are found. All of it is copied. The arrays are walked by the sizes that the
- * module's header says, so their elements may be larger than here.
+ * Functions of modules: the description of a command, which COMMAND INFO and DOCS show and by which
+ * its keys are found. All of it is copied. The module passes the sizes that elements of its arrays
+ * have in its header, and the arrays are walked with these, so a module compiled with a later
+ * header may have larger elements.
  *
  * Main thread only. */
 #include <errno.h>

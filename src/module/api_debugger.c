@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: the debuggers of their scripting engines. The session with the client is
- * that of script/debug.h; an engine has a table of commands, and says when its script is stopped.
- * Lines that a command adds are sent when the engine says so, those of the commands that all
- * engines have at once. Main thread only. */
+ * Functions of modules: debuggers of the scripting engines that modules add. script/debug.h has the
+ * session with the client. An engine adds a table of its own commands, and reports when its script
+ * is stopped. Lines that such a command writes are sent when the engine asks for it; lines of the
+ * commands that all engines have are sent at once. Main thread only. */
 #include "base/base.h"
 #include "module/call_reply.h"
 #include "module/generated/api.h"

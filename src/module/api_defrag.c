@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: defragmentation. A value is moved in one call, or if that takes many steps
- * in several, between which its module keeps a cursor. Only one value is on the way at a time. What
- * modules have outside of values is moved once per pass. Main thread only. */
+ * Functions of modules: defragmentation. A value is moved in one call of the module's callback, or
+ * in several calls if that takes many steps; between these the module keeps a cursor. Only one
+ * value at a time is moved in several calls, so there is one cursor. Memory that a module has
+ * outside of values is moved once per pass. Main thread only. */
 #include "base/base.h"
 #include "defrag/defrag.h"
 #include "module/generated/api.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: dictionaries, from keys of any bytes, in their order, to pointers. An
- * iterator may go on after changes: it finds its place again by the key that it has returned last.
+ * Functions of modules: dictionaries, which map keys of any bytes to pointers, ordered by key. An
+ * iterator may be used after changes of the dictionary: it continues after the key that it has
+ * returned last.
  *
  * Used by one thread at a time. */
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: keys with a hash. Fields and values are a list of arguments that ends with
- * NULL. */
+ * Functions of modules: keys with a hash. Fields and values are passed as variable arguments that
+ * end with NULL. */
 #include <errno.h>
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: their sections of INFO, and reading INFO.
+ * Functions of modules: adding sections to INFO, and reading INFO.
  *
  * Main thread only. */
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Functions of modules: reading and writing values in RDB files, payloads of DUMP, strings, and as
- * commands. A failure is kept: further reads return nothing. A module that has not said that it
- * handles failures ends the server at the first one, as it would use what it has not read. */
+ * commands. After a failure further reads return nothing. If a module has not set the option that
+ * it handles failures, the first one ends the server, because the module would use values that were
+ * not read. */
 #include <stdio.h>
 #include <stdlib.h>
 

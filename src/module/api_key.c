@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: keys of any type. */
+ * Functions of modules: opening keys, and what is possible with keys of any type: deletion, expiry
+ * times, length. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "engine/hooks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules for keys that hold a list. Elements are addressed by their index. A function
- * that fails sets errno. */
+ * Functions of modules: keys with a list. Elements are addressed by their index. A function that
+ * fails sets errno. */
 #include <errno.h>
 
 #include "base/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: what Init() of the header calls, and options of a module. */
+ * Functions of modules: those that ValkeyModule_Init() of the header calls, to get the other
+ * functions by name and to register the module; and options of a module. */
 #include <string.h>
 
 #include "base/base.h"

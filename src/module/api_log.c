@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: the log, clocks, random bytes. Any thread. */
+ * Functions of modules: the log, clocks, random bytes. ANY_THREAD. */
 #include <stdarg.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: memory that is counted as the server's. Any thread, but for that of a
- * context. */
+ * Functions of modules: memory that is counted as the server's. ANY_THREAD, except for PoolAlloc()
+ * and AutoMemory(), which only the thread that uses the context may call. */
 #include "base/base.h"
 #include "engine/memory.h"
 #include "module/context.h"

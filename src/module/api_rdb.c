@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Functions of modules: saving the dataset to a file, and replacing it by that of a file. Main
- * thread, or one that has locked the server. */
+ * thread, or a thread that has the lock. */
 #include <errno.h>
 
 #include "base/base.h"

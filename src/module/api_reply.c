@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: replies. A context without a reader, of a timer or a thread of its own,
- * takes them and does nothing. */
+ * Functions of modules: replies. A context that nobody reads from, such as that of a timer, has no
+ * output: its functions succeed and do nothing. */
 #include <stdarg.h>
 #include <stdio.h>
 

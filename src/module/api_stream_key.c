@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: keys with a stream. errno tells why nothing was done. An iteration
- * continues after the entry that was read last, whatever has changed meanwhile; the rest of the
- * fields of that entry is read only while it exists. A stream remains when its last entry is
- * removed. */
+ * Functions of modules: keys with a stream. A function that fails sets errno to the reason. An
+ * iteration continues after the entry that was read last, even if the stream has changed since; the
+ * remaining fields of that entry can be read only while it exists. A stream whose last entry is
+ * removed remains, and is empty. */
 #include <errno.h>
 
 #include "base/base.h"

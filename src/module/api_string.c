@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: strings. Those made without a context may be made by any thread. */
+ * Functions of modules: strings. Strings without a context may be created by any thread. */
 #include <math.h>
 #include <stdio.h>
 

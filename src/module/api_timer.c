@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: timers and descriptors in the event loop. A timer expires once; its id is
- * the time, in us, made unique.
+ * Functions of modules: timers, and descriptors in the event loop. A timer expires once. Its id is
+ * the time of its expiry in microseconds, increased while another timer has that id.
  *
  * Main thread, or a thread that has the lock; EventLoopAddOneShot(): any thread. */
 #include <errno.h>

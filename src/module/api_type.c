@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: types of values, keys with such a value, and what their callbacks may ask.
- * The operations of `store` call the callback of the latest form that the module has given. */
+ * Functions of modules: types of values, keys with such a value, and functions for the callbacks of
+ * types. Of callbacks that exist in several forms the operations of `store` call the latest form
+ * that the module has set. */
 #include "module/types.h"
 
 #include "base/base.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: serving others during long work. The main thread makes a nested turn of the
- * loop; a thread that has the lock lends it to the main thread for one turn, which is like a nested
- * one. Commands of clients are refused meanwhile, but those that may run beside a busy one.
+ * Functions of modules: serving other clients during long work. On the main thread this is a nested
+ * turn of the event loop; a thread that has the lock lends it to the main thread for one turn, to
+ * which the rules of nested turns apply. Meanwhile commands of clients are refused, except those
+ * that may run while a script or module is busy.
  *
  * Main thread, or a thread that has the lock. */
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of modules: keys with a sorted set. An iteration is a range of ranks as it was at its
- * start, and a rank in it; what is removed meanwhile ends it earlier. */
+ * Functions of modules: keys with a sorted set. An iterator has the range of ranks that was
+ * found at its start, and the current rank; the iteration ends earlier if elements are removed
+ * meanwhile. */
 #include <math.h>
 
 #include "base/base.h"

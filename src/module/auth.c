@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Authentication by modules. The callback that was registered last is asked first. A client whose
- * user a module has set with a callback of its own has a record, until another user is set or the
- * client ends: the module is told then, once. */
+ * Authentication by modules. The callback that was registered last is called first. If a module
+ * sets the user of a client and passes a callback, the client has a record until another user is
+ * set or the client ends; then the callback is called, once. */
 #include "module/auth.h"
 
 #include "base/base.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Blocked clients. Invariant: b->who is NULL, or a session whose wait has the state `b`. A handle
- * ends when the module has unblocked it; one that waits for keys already with its wait. */
+ * is freed after the module has unblocked it; a handle that waits for keys is freed when its wait
+ * ends. */
 #include "module/block_client.h"
 
 #include "base/base.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What modules are told of a client. Main thread only. */
+ * Copies the description of a client into the structure that modules have for it. Main thread
+ * only. */
 #ifndef MODULE_CLIENT_INFO_H
 #define MODULE_CLIENT_INFO_H
 

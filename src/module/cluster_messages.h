@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages between modules of different nodes. */
+ * Messages that modules of different nodes of a cluster exchange. Main thread only. */
 #ifndef MODULE_CLUSTER_MESSAGES_H
 #define MODULE_CLUSTER_MESSAGES_H
 

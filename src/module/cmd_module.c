@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MODULE: LIST, LOAD, LOADEX, UNLOAD. Main thread only. */
+ * The command MODULE with its subcommands LIST, LOAD, LOADEX, UNLOAD and HELP. Main thread only. */
 #include "base/base.h"
 #include "engine/options.h"
 #include "engine/reply.h"

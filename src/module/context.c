@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Contexts and what ends with them. */
+ * Contexts of modules, and the release of what they own when they end. */
 #include "module/context.h"
 
 #include "base/base.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Dictionaries of modules. */
+ * Dictionaries that modules create (api_dict.c). Main thread only. */
 #ifndef MODULE_DICT_H
 #define MODULE_DICT_H
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of modules: the built-in one, the directive `loadmodule`. Main thread only. */
+ * Registers modules in the server: the directive `loadmodule`, whose modules are loaded at start,
+ * and the built-in module `lua`. Main thread only. */
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/lifecycle.h"
+#include "io/file_stream.h"
 #include "module/auth.h"
 #include "module/call_reply.h"
 #include "module/dict.h"
@@ -88,12 +91,29 @@ bool modulesCheckSettings(str *report) {
     return false;
 }
 
+/* What keeps a file from being loaded, as far as its first bytes show; NULL if nothing does. */
+static const char *fileFault(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return strerror(errno);
+    if (!(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+        return "It does not have execute permissions.";
+    fileReader file;
+    reason why;
+    if (fileReaderOpen(&file, path, &why) != OK) return "it cannot be read";
+    Elf64_Ehdr header = {.e_type = ET_NONE};
+    size_t len = 0;
+    bool is_library = fileReaderRead(&file, &header, sizeof(header), &len, &why) == OK &&
+                      len == sizeof(header) && header.e_type == ET_DYN &&
+                      memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+    fileReaderClose(&file);
+    return is_library ? NULL : "it is no shared object";
+}
+
 bool modulesCheckFiles(str *report) {
     size_t before = report->len;
     for (const moduleLine *line = lines; line; line = line->next) {
-        const char *path = strText(&line->words[0]);
-        if (access(path, R_OK) != 0)
-            strAppendFormat(report, "Can't load module from %s: %s\n", path, strerror(errno));
+        const char *path = strText(&line->words[0]), *fault = fileFault(path);
+        if (fault) strAppendFormat(report, "Can't load module from %s: %s\n", path, fault);
     }
     return report->len == before;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO of modules. Main thread only. */
+ * Sections that modules add to INFO. Main thread only. */
 #ifndef MODULE_INFO_H
 #define MODULE_INFO_H
 

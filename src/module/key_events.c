@@ -6,9 +6,9 @@
  * keys do not expire meanwhile. It is not called for events that it causes itself, unless its
  * module has asked for that. One key observer serves all subscribers.
  *
- * Events that a lookup or an insertion causes are told a little later: before the next event, at
- * the latest after the command. The command is about to use what it has found or inserted,
- * which a subscriber may delete. Main thread only. */
+ * Events that a lookup or an insertion causes are delivered before the next event, at the latest
+ * after the command: a subscriber may delete what the command has found or inserted, and is about
+ * to use. Main thread only. */
 #include "module/key_events.h"
 
 #include "base/base.h"

@@ -20,7 +20,8 @@ void modulesAppendInfo(str *out);
 bool modulesAreStarting(void);
 /* Reports settings of modules in a configuration that loads no module. False if there are any. */
 bool modulesCheckSettings(str *report);
-/* Reports files of `loadmodule` lines that cannot be read. False if there are any. */
+/* Reports files of `loadmodule` lines that cannot be read, are no shared objects or may not be
+ * executed, all without running anything. False if there are any. */
 bool modulesCheckFiles(str *report);
 /* Loads the modules of `loadmodule` lines, in their order, before the dataset. The first failure
  * ends the start. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists of what modules have registered. */
+ * Lists of what modules have registered (owned.h): walks during which entries may be removed. */
 #include "module/owned.h"
 
 #include "base/base.h"

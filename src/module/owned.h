@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists of what modules have registered: listeners, subscribers, filters. A list is walked while
- * callbacks of its entries may add and remove others: what is removed then is freed after the
- * outermost walk. A zeroed list is empty. Main thread only. */
+ * Lists of what modules have registered: listeners, subscribers, filters. While a list is walked,
+ * callbacks of its entries may add and remove others: an entry that is removed then is freed after
+ * the outermost walk. A zeroed list is empty. Main thread only. */
 #ifndef MODULE_OWNED_H
 #define MODULE_OWNED_H
 

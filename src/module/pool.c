@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that is freed together. What does not fit into the latest block gets a new one. */
+ * Memory that is freed together (pool.h). A piece that does not fit into the latest block gets a
+ * new block. */
 #include "module/pool.h"
 
 #include "base/base.h"

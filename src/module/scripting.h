@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scripting engines of modules. */
+ * Scripting engines that modules add. Main thread only. */
 #ifndef MODULE_SCRIPTING_H
 #define MODULE_SCRIPTING_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Server events for modules. Main thread only. */
+ * Events of the server (replication, loading, shutdown and others) that modules listen to. Main
+ * thread only. */
 #ifndef MODULE_SERVER_EVENTS_H
 #define MODULE_SERVER_EVENTS_H
 

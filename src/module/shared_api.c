@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions that modules offer to each other by name. Names are the module's, and end with it. */
+ * Functions that modules offer to each other by name. A name belongs to the module that has
+ * registered it, and is removed with that module. Main thread only. */
 #include "module/shared_api.h"
 
 #include <string.h>

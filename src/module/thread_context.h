@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Contexts of threads. */
+ * Contexts of threads that modules start: one is prepared before each call that needs the lock, by
+ * the thread that makes the call. */
 #ifndef MODULE_THREAD_CONTEXT_H
 #define MODULE_THREAD_CONTEXT_H
 

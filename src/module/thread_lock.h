@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lock of the server for threads of modules. The main thread has it except while it waits in
- * the event loop; from the first call of threadLockOffer() on. Who waits gets it in the order of
- * the requests, the main thread included: neither clients nor threads starve. */
+ * The lock of the server for threads of modules. From the first call of threadLockOffer() on the
+ * main thread has the lock, except while it waits in the event loop. Threads and the main thread
+ * get it in the order in which they request it, so neither clients nor threads starve. */
 #ifndef MODULE_THREAD_LOCK_H
 #define MODULE_THREAD_LOCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What link.c and link_dual.c call of each other. */
+ * Functions of link.c that link_dual.c calls, and of link_dual.c that link.c calls. */
 #ifndef PSYNC_LINK_PRIV_H
 #define PSYNC_LINK_PRIV_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What primary.c and primary_sync.c call of each other. */
+ * Functions of primary.c that primary_sync.c calls, and of primary_sync.c that primary.c calls. */
 #ifndef PSYNC_PRIMARY_PRIV_H
 #define PSYNC_PRIMARY_PRIV_H
 

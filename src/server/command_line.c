@@ -163,7 +163,7 @@ void commandLineRunConfig(int argc, char **argv) {
     /* The option itself takes the place of the program's name in argv. */
     bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK &&
                 serverDirectivesFit(&report);
-    if (check_only && !good) (void)configCheckCertificates(&report); /* names what TLS lacks */
+    if (check_only && !good) configTellCertificates(&report);
     if (check_only && good) good = configCheckStart(&report);
     if (!good) {
         fputs(strText(&report), stderr);

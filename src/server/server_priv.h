@@ -49,10 +49,11 @@ extern serverConfig serverConf;
 extern const configOption serverOptions[];
 
 /* --check-config: reports what a start would fail at. False if there is anything. The program must
- * end after it. configCheckCertificates() looks at the files of TLS alone, also after configLoad()
- * has failed. */
+ * end after it. */
 bool configCheckStart(str *report);
-bool configCheckCertificates(str *report);
+/* After configLoad() has failed: if the report says that TLS refused its files, adds those that
+ * cannot be read, or else all of them, with file and line of their directives. */
+void configTellCertificates(str *report);
 /* If writes are refused for lack of memory, appends a sentence that says why, and what to do. */
 bool memoryTellRefusal(str *out);
 /* Passes the log directives to base/log. Called after configLoad(). */

@@ -37,7 +37,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from ports import reserve_port  # noqa: E402
+from ports import reserve_node_port, reserve_port  # noqa: E402
 
 SEED = "0123456789abcdef"
 PAGE = 1000
@@ -48,7 +48,8 @@ class Server:
     """A server process and one connection to it."""
 
     def __init__(self, binary, cluster=False, extra=()):
-        self.port, self.guard = reserve_port()  # for as long as this object lives
+        # Guarded for as long as this object lives.
+        self.port, self.guard = reserve_node_port() if cluster else reserve_port()
         self.dir = tempfile.mkdtemp()
         arguments = [binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
                      "--enable-debug-command", "yes", "--loglevel", "warning", *extra]

@@ -17,6 +17,8 @@
  * each server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9"
  * once more, of the slice in the middle, and last how many rounds were done again. Spins: give it a
  * processor of its own; with -W it sleeps until the next request is due, which costs some accuracy.
+ * A load of one slice ends early at SIGTERM: no further request is sent, and the figures are those
+ * of the requests so far, so that a load can last as long as something else.
  * Ends badly at the first error reply. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -24,6 +26,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -76,6 +79,7 @@ static struct {
 static target targets[TARGETS_MAX];
 static int target_count;
 static int epoll_fd;
+static volatile sig_atomic_t terminated; /* SIGTERM has come */
 
 /* Latencies to print: of all requests, and of the median slice. */
 static const double all_parts[] = {0.5, 0.9, 0.99, 0.999, 1}, slice_parts[] = {0.5, 0.99, 0.999};
@@ -225,11 +229,13 @@ static double gapUs(void) {
     return -log(uniform) / options.rate * 1e6;
 }
 
-/* Sends the requests up to number `end`, and waits for their answers. */
+/* Sends the requests up to number `end`, or until SIGTERM, and waits for their answers. */
 static void runSlice(target *t, int64_t end) {
     int64_t first = t->answered;
     double began = nowUs(), due = began + gapUs();
     while (t->answered < end) {
+        if (terminated) end = t->sent;
+        if (t->answered == end) break;
         for (double now = nowUs(); t->sent < end && due <= now && t->idle_count;) {
             connection *c = t->idle[--t->idle_count];
             c->meant_us = due;
@@ -276,9 +282,11 @@ static void runRound(int slice) {
                 end = options.requests * (slice + 1) / options.slices;
         t->sent = t->answered = first;
         runSlice(t, end);
-        sort(t->latencies_us + first, end - first);
+        if (t->answered == first) exit(1); /* terminated before the first answer */
+        sort(t->latencies_us + first, t->answered - first);
         for (int k = 0; k < SLICE_PARTS; k++)
-            t->slices[k][slice] = part(t->latencies_us + first, end - first, slice_parts[k]);
+            t->slices[k][slice] =
+                part(t->latencies_us + first, t->answered - first, slice_parts[k]);
     }
 }
 
@@ -295,9 +303,9 @@ static void runOpen(void) {
     }
     for (target *t = targets; t < targets + target_count; t++) {
         printf("%.0f", (double)t->done / t->spent_us * 1e6);
-        sort(t->latencies_us, options.requests);
+        sort(t->latencies_us, t->answered);
         for (int i = 0; i < ALL_PARTS; i++)
-            printf("|%.0f", part(t->latencies_us, options.requests, all_parts[i]));
+            printf("|%.0f", part(t->latencies_us, t->answered, all_parts[i]));
         for (int i = 0; i < SLICE_PARTS; i++) {
             sort(t->slices[i], options.slices);
             printf("|%.0f", part(t->slices[i], options.slices, 0.5));
@@ -363,8 +371,14 @@ static void readOptions(int argc, char **argv) {
     requestTextInit(&options.text, argv[optind + 1]);
 }
 
+static void terminate(int number) {
+    (void)number;
+    terminated = 1;
+}
+
 int main(int argc, char **argv) {
     readOptions(argc, argv);
+    if (options.rate > 0 && options.slices == 1) signal(SIGTERM, terminate);
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0) fail("epoll_create1");
     for (target *t = targets; t < targets + target_count; t++) prepare(t);

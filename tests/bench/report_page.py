@@ -3,12 +3,13 @@
 import html
 import os
 import statistics
+import textwrap
 
 OURS, PEER = "#2563eb", "#9ca3af"
 INK, FAINT = "#1f2937", "#d1d5db"
 MARKS = "<!-- bench-report: begin -->", "<!-- bench-report: end -->"
 PIPELINES = (1, 16, 100)
-PARTS = ("cpu", "memory", "save", "sync")
+PARTS = ("cpu", "speed", "settings", "memory", "save", "sync")
 
 
 # ------------------------------------------------------------------ plots
@@ -93,6 +94,21 @@ def ms(figure_us):
     return f"{figure_us / 1000:,.{1 if figure_us < 100000 else 0}f} ms"
 
 
+def overlap(ours, theirs):
+    """Whether ranges (least, most) of rounds have something in common: their medians may differ by chance."""
+    return ours[0] <= theirs[1] and theirs[0] <= ours[1]
+
+
+def bounds(row, name):
+    return row[name + "_least"], row[name + "_most"]
+
+
+def times_of(row, more_is_better=False):
+    """How many times less (or more), and that this says little if rounds of both servers overlap."""
+    ours, theirs = ("peer", "ours") if more_is_better else ("ours", "peer")
+    return times(row[ours], row[theirs]) + (" (rounds overlap)" if overlap(bounds(row, "ours"), bounds(row, "peer")) else "")
+
+
 def cpu_row(results, command, pipeline):
     return next(row for row in results["cpu"]["figures"] if (row["command"], row["pipeline"]) == (command, pipeline))
 
@@ -120,7 +136,7 @@ def summary(results):
             for pipeline in PIPELINES:
                 row = cpu_row(results, command, pipeline)
                 rows.append((f"{command}, pipeline {pipeline}: CPU a request", us(row["ours"]) + " us", us(row["peer"]) + " us",
-                             times(row["ours"], row["peer"])))
+                             times_of(row)))
     if "memory" in results:
         row = results["memory"]["figures"][0]
         ours, peer = statistics.mean(row["ours"]), statistics.mean(row["peer"])
@@ -160,7 +176,7 @@ def how(results, part):
 
 def cpu_section(results):
     rows = [(f"{row['command']}, P{row['pipeline']}", us(row["ours"]), f"{us(row['ours_least'])} to {us(row['ours_most'])}",
-             us(row["peer"]), f"{us(row['peer_least'])} to {us(row['peer_most'])}", times(row["ours"], row["peer"]))
+             us(row["peer"]), f"{us(row['peer_least'])} to {us(row['peer_most'])}", times_of(row))
             for row in results["cpu"]["figures"]]
     return f"""## CPU time of a request
 
@@ -169,10 +185,63 @@ def cpu_section(results):
 ![CPU time of a request](benchmarks/cpu.svg)
 
 User and system time of the server's process, divided by the requests: microseconds, medians of alternating rounds, and
-the least and most of them. 50 connections of the peer's `valkey-benchmark`; 1 M keys of 16 bytes with values of 16. At
-pipeline 1 nearly all of it is the kernel's, for any server.
+the least and most of them. 50 connections of the peer's `valkey-benchmark`, which send 1 (P1), 16 (P16) or 100 requests before they
+read the replies; 1 M keys of 16 bytes with values of 16; no save points, everything else as the servers start. At P1 nearly
+all of it is the kernel's, for any server.
 
 {table(("request, pipeline", "this server", "least to most", peer_name(results), "least to most", "times less"), rows)}
+"""
+
+
+def range_of(row, name, form):
+    return f"{form(row[name])} ({form(row[name + '_least'])} to {form(row[name + '_most'])})"
+
+
+def number(figure):
+    return f"{figure:,.0f}"
+
+
+def speed_section(results):
+    rates, latencies = [], []
+    for row in results["speed"]["figures"]:
+        rates.append((row["command"], range_of(row, "ours", number), range_of(row, "peer", number), times_of(row, more_is_better=True)))
+        for part, pair in row["latencies"].items():
+            latencies.append((f"{row['command']}, {number(row['rate'])} a second", part, range_of(pair, "ours", number),
+                              range_of(pair, "peer", number), verdict(pair)))
+    return f"""## Requests a second and latency without pipelines
+
+{how(results, 'speed')}
+
+50 clients that wait for each reply, 100,000 keys of 16 bytes with values of 16; the generator has a processor of its own, the
+server the others. Nearly all of the time is the kernel's. Medians of the rounds, and the least and most of them.
+
+{table(("request", "this server, a second", peer_name(results) + ", a second", "times more"), rates)}
+
+Latencies in microseconds when requests come at 60 % of what the slower server reaches, at times of their own, in slices of
+0.1 s that alternate between the servers. "Equal" means that rounds of both servers overlap.
+
+{table(("request", "", "this server", peer_name(results), ""), latencies)}
+"""
+
+
+def verdict(pair):
+    if overlap(bounds(pair, "ours"), bounds(pair, "peer")):
+        return "equal"
+    less = pair["ours"] < pair["peer"]
+    return f"{times(*((pair['ours'], pair['peer']) if less else (pair['peer'], pair['ours'])))} times {'less' if less else 'more'}"
+
+
+def settings_section(results):
+    rows = [(row["setting"], f"{row['command']}, P{row['pipeline']}", range_of(row, "ours", us), range_of(row, "peer", us), times_of(row))
+            for row in results["settings"]["figures"]]
+    return f"""## CPU time of a request with other settings and values
+
+{how(results, 'settings')}
+
+Microseconds, as in the first table: medians of alternating rounds, and the least and most of them. Values have 16 bytes where
+nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.
+
+{table(("setting", "request, pipeline", "this server", peer_name(results), "times less"), rows)}
 """
 
 
@@ -199,8 +268,9 @@ def memory_section(results):
 
 def save_section(results):
     figures = results["save"]["figures"]
+    parts = [part for part in ("p50", "p99", "p99.9", "longest") if part in figures["rows"][0]]
     rows = [(("this server" if row["server"] == "ours" else peer_name(results)), row["command"],
-             "during a save" if row["saving"] else "no save", row["p99"], row["p99.9"], row["longest"],
+             "during a save" if row["saving"] else "no save", *(row[part] for part in parts),
              row["seconds"] if row["saving"] else "", row["memory_mb"] if row["saving"] else "")
             for row in figures["rows"]]
     noise = (" **The machine was too busy to judge:** the latencies without a save are about as long as those beside one."
@@ -212,12 +282,32 @@ def save_section(results):
 ![p99.9 during a save](benchmarks/save.svg)
 
 {figures['keys']:,} keys with values of {figures['value']} bytes; {figures['rate']:,} requests a second of random keys from 50 clients,
-at times of their own, whatever the server does, so that a stall counts for every request that it delays. Microseconds,
-medians of the rounds; seconds of the save; memory that it takes for a time (of a fork: pages that were duplicated). The main
-thread has a processor of its own, the generator and what saves share another one. Both servers save as they do by default:
-this one without a fork ([how](snapshots.md)).
+at times of their own, whatever the server does, so that a stall counts for every request that it delays.
+{textwrap.fill(figures['method'], 120)}
+Microseconds, medians of the rounds; seconds of the save; memory that it takes for a time (of a fork: pages that were
+duplicated). The main thread has a processor of its own, which is set in both servers; the generator and what saves share
+another one. Both servers save in their default way: this one without a fork ([how](snapshots.md)).
 
-{table(("server", "request", "", "p99", "p99.9", "longest", "seconds", "MB"), rows)}
+{table(("server", "request", "", *parts, "seconds", "MB"), rows)}
+{without_a_save(results)}"""
+
+
+def without_a_save(results):
+    """What the rounds without a save say of the servers, as far as their spread was recorded."""
+    rows = []
+    for command in ("SET", "GET"):
+        ours, theirs = (save_row(results, server, command, False) for server in ("ours", "peer"))
+        for part in ("p50", "p99", "p99.9"):
+            if part + "_least" in ours:
+                pair = {f"{name}{suffix}": row[part + suffix] for name, row in (("ours", ours), ("peer", theirs))
+                        for suffix in ("", "_least", "_most")}
+                rows.append((f"{command}, {part}", range_of(pair, "ours", number), range_of(pair, "peer", number), verdict(pair)))
+    if not rows:
+        return ""
+    return f"""
+Without a save, medians and the least and most of the rounds; "equal" means that rounds of both servers overlap:
+
+{table(("request", "this server", peer_name(results), ""), rows)}
 """
 
 
@@ -238,17 +328,17 @@ bytes, from REPLICAOF to a link that is up; `repl-diskless-sync-delay 0`, everyt
 
 def page(results):
     machine = results["machine"]
-    sections = [section(results) for part, section in zip(PARTS, (cpu_section, memory_section, save_section, sync_section))
-                if part in results]
+    writers = cpu_section, speed_section, settings_section, memory_section, save_section, sync_section
+    sections = [section(results) for part, section in zip(PARTS, writers) if part in results]
     versions = sorted({(results[part]["run"]["ours"], results[part]["run"]["peer"])
                        for part in PARTS if part in results})
     named = "\n".join(f"- this server `{ours}`, the peer `{peer}`" for ours, peer in versions)
     return f"""# Benchmarks
 
 This page is written by `make bench-report PEER=/path/to/valkey-server` (`tests/bench/report.py`), which measures both
-servers with their defaults in one run, on one machine, one beside the other; `ARGS=--quick` takes five minutes. Do not edit
-it. Figures of one machine are no promise for another: run it on yours. What earlier decisions were made by is in
-[measurements](measurements.md).
+servers in one run, on one machine; each part says what is set. `ARGS=--quick` measures less and only prints. Do not edit this
+page. Figures of one machine are no promise for another: run it on yours. What earlier decisions were made by is in
+[measurements](measurements.md), with [limits for 4, 8 and 16 threads](measurements.md#io-threads) that are computed, not measured.
 
 - {machine['processors']} processors, {machine['model']}, {machine['memory_gb']} GB, Linux {machine['kernel']}
 {named}

@@ -4,11 +4,11 @@
 
     tests/bench/saving.py OURS PEER [--keys N] [--size N] [--rate N] [--rounds N] [--what bgsave,rewrite,sync] [--ways fork,inline,peer] [--mixed]
 
-50 clients send SETs, then GETs, of random keys at a fixed rate, whatever the server does (load.c); the same without a save.
-Columns: seconds until the save has ended (the load may end before); p99, p99.9 and the longest latency in microseconds;
-CPU ms of the server's main thread beyond that of as many requests without a save; memory: the peak of the resident set
-above what it was before, and what the child says that it duplicated. Medians of the rounds, for which servers take turns.
-The main thread has processor 0; what saves, the replicas, and the generator with priority, have processor 1: needs root.
+50 clients send SETs, then GETs, of random keys at a fixed rate, whatever the server does (load.c), from the start of a save
+to its end; then the same without a save, for as long. Columns: seconds of the save; p50, p99, p99.9 and the longest latency
+in microseconds; CPU ms of the server's main thread beyond that of the same time without a save; memory: the peak of the
+resident set above what it was before, and what the child says that it duplicated. Medians of the rounds; the ways are
+measured one after the other, so compare them on a quiet machine (report.py alternates). The main thread has processor 0; what saves, the replicas, and the generator with priority, have processor 1: needs root.
 --mixed: half of the keys are fields of hashes of 10,000. sync: to two replicas (of OURS), beside the requests."""
 import argparse
 import os
@@ -22,10 +22,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LOAD = os.path.join(HERE, "../../build/release/tests/bench/load")
 REQUESTS = ("SET", "SET key:%r %a"), ("GET", "GET key:%r")
 FIELDS = 10000
+SECONDS_MOST = 600
 
 
-def info(server, name):
-    for line in server.ask("INFO").decode().splitlines():
+def info(server, name, *section):
+    for line in server.ask("INFO", *section).decode().splitlines():
         if line.startswith(name + ":"):
             return line[len(name) + 1:]
     return "0"
@@ -58,15 +59,20 @@ def go_first():
 
 
 class Load:
-    def __init__(self, server, request, keys, rate, seconds):
-        self.process = subprocess.Popen(
-            [LOAD, "-r", str(keys), "-R", str(rate), "-S", "1", "-K", "-W", "-n", str(int(rate * seconds)), str(server.port),
-             request], stdout=subprocess.PIPE, text=True, preexec_fn=go_first)
+    """Requests at a fixed rate until end(), SECONDS_MOST at most."""
 
-    def figures(self):
-        """p99, p99.9, most."""
+    def __init__(self, server, request, keys, rate):
+        self.process = subprocess.Popen(
+            [LOAD, "-r", str(keys), "-R", str(rate), "-S", "1", "-K", "-W", "-n", str(int(rate * SECONDS_MOST)),
+             str(server.port), request], stdout=subprocess.PIPE, text=True, preexec_fn=go_first)
+
+    def end(self):
+        """p50, p99, p99.9, most."""
+        if self.process.poll() is not None:
+            raise RuntimeError("the load has ended before what it was to accompany")
+        self.process.terminate()
         row = self.process.communicate()[0].split("|")
-        return [float(row[3]), float(row[4]), float(row[5])]
+        return [float(row[1]), float(row[3]), float(row[4]), float(row[5])]
 
 
 class Save:
@@ -85,34 +91,37 @@ class Save:
 
     def is_over(self):
         if self.what == "bgsave":
-            return info(self.server, "rdb_bgsave_in_progress") == "0"
+            return info(self.server, "rdb_bgsave_in_progress", "persistence") == "0"
         if self.what == "rewrite":
-            return info(self.server, "aof_rewrite_in_progress") == "0"
-        return all(info(replica, "master_link_status") == "up" for replica in self.replicas)
+            return info(self.server, "aof_rewrite_in_progress", "persistence") == "0"
+        return all(info(replica, "master_link_status", "replication") == "up" for replica in self.replicas)
 
     def await_end(self):
         while not self.is_over():
-            time.sleep(0.05)
+            time.sleep(0.02)
         return time.monotonic() - self.begun
 
 
-def one_round(server, options, what, request, replicas, saves):
-    """Seconds of the save, p99, p99.9, most, CPU ms, memory MB, MB duplicated."""
+def one_round(server, options, what, request, replicas, alone_s=None):
+    """Seconds of the save, p50, p99, p99.9, most, CPU ms, memory MB, MB duplicated.
+    With `alone_s` nothing is saved, and the requests last for so many seconds."""
     for replica in replicas:
         replica.ask("REPLICAOF", "NO", "ONE")
         replica.ask("FLUSHALL")
     with open(f"/proc/{server.process.pid}/clear_refs", "w", encoding="ascii") as file:
         file.write("5")  # the peak of the resident set is what it is now
     before = memory_mb(server, "VmRSS")
-    load = Load(server, request, options.keys // (2 if options.mixed else 1), options.rate, options.seconds)
+    load = Load(server, request, options.keys // (2 if options.mixed else 1), options.rate)
     time.sleep(0.1)
-    cpu = main_cpu_ms(server)
-    save = Save(what, server, replicas) if saves else None
-    figures = load.figures()
-    seconds = save.await_end() if save else 0
+    cpu, seconds = main_cpu_ms(server), alone_s
+    if alone_s is None:
+        seconds = Save(what, server, replicas).await_end()
+    else:
+        time.sleep(alone_s)
+    figures = load.end()
     cpu = main_cpu_ms(server) - cpu
     name = {"bgsave": "rdb", "rewrite": "aof", "sync": "rdb"}[what]
-    copied = int(info(server, f"{name}_last_cow_size")) / 1048576 if saves else 0
+    copied = int(info(server, f"{name}_last_cow_size", "persistence")) / 1048576 if alone_s is None else 0
     return [seconds, *figures, cpu, memory_mb(server, "VmHWM") - before, copied]
 
 
@@ -135,16 +144,17 @@ def compare(options, what):
             try:
                 for _ in range(options.rounds):
                     for kind, request in REQUESTS:
-                        for saves in False, True:
-                            rows.setdefault((kind, saves), []).append(
-                                one_round(server, options, what, request, replicas, saves))
+                        saved = one_round(server, options, what, request, replicas)
+                        alone = one_round(server, options, what, request, replicas, saved[0])
+                        rows.setdefault((kind, False), []).append(alone)
+                        rows.setdefault((kind, True), []).append(saved)
             finally:
                 for replica in replicas:
                     replica.__exit__()
         for (kind, saves), all_rows in rows.items():
             median = [statistics.median(column) for column in zip(*all_rows)]
-            alone = statistics.median(row[4] for row in rows[kind, False])
-            median[4] -= alone if saves else 0
+            alone = statistics.median(row[5] for row in rows[kind, False])
+            median[5] -= alone if saves else 0
             print(f"{what:8}{way:8}{kind:5}{'saving' if saves else 'alone':8}" + "".join(f"{x:10.1f}" for x in median),
                   flush=True)
 
@@ -156,13 +166,12 @@ def main():
     parser.add_argument("--keys", type=int, default=5000000)
     parser.add_argument("--size", type=int, default=16, help="bytes of a value")
     parser.add_argument("--rate", type=int, default=20000)
-    parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--what", default="bgsave,rewrite,sync")
     parser.add_argument("--ways", default="fork,inline,peer")
     parser.add_argument("--mixed", action="store_true")
     options = parser.parse_args()
-    print(f"{'':29}" + "".join(f"{x:>10}" for x in ("seconds", "p99", "p99.9", "most", "CPU ms", "peak MB", "copied MB")))
+    print(f"{'':29}" + "".join(f"{x:>10}" for x in ("seconds", "p50", "p99", "p99.9", "most", "CPU ms", "peak MB", "copied MB")))
     for what in options.what.split(","):
         compare(options, what)
 

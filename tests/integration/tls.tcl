@@ -329,7 +329,8 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         flush $channel
         set page [read $channel]
         close $channel
-        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *redis_tls_server_alt_cert_expires_in_seconds *" $page
+        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *redis_tls_ca_cert_expires_in_seconds *" $page
+        assert_equal -1 [string first redis_tls_client_cert_expires_in_seconds $page]; # there is none
         assert {[catch {resp::open [srv host] $port [client_options $certs stranger]} c] || [catch {puts $c "GET / HTTP/1.1\n"; flush $c; read $c} text] || $text eq ""}
         r config set metrics-port 0 metrics-tls no
     }
@@ -394,7 +395,7 @@ tags {tls tls:skip} {
         start_fails $certs "No tls-cert-file configured!*Failed to configure TLS. Check logs for more info."
         start_fails $certs "No tls-key-file configured!" tls-cert-file $certs/server.crt
         start_fails $certs "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!" {*}$pair
-        start_fails $certs "Failed to load private key: $certs/pass.key: *interrupted or cancelled" tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-ca-cert-file $certs/ca.crt
+        start_fails $certs "Failed to load private key: $certs/pass.key: *interrupted or cancelled (the key has a pass phrase, and none is set)" tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-ca-cert-file $certs/ca.crt
         start_fails $certs "Failed to configure CA certificate(s) file/directory: *" {*}$pair tls-ca-cert-file $certs/none
         start_fails $certs "$certs/ca.crt: failed to read DH params." {*}$pair tls-ca-cert-file $certs/ca.crt tls-dh-params-file $certs/ca.crt
     }

@@ -59,14 +59,28 @@ tags {daemon tls:skip needs:config} {
 
     test {--check-config finds what the start refuses: users, files, modules, folders, cluster with replicaof} {
         set missing $::job_dir/no_such_folder/file
+        lassign [list $::job_dir/plain_file $::job_dir/script_file] plain script
+        write_bytes $plain "of somebody"
+        write_bytes $script "#!/bin/sh\n"
+        file attributes $script -permissions 0755
+        set long [string repeat x 120]
+        set port [free_port]
         foreach {lines words start_words} [subst {
             {user u +nosuch} {*'+nosuch'*Unknown command or category name in ACL*} {}
             {aclfile $missing} {*$missing*No such file or directory*} {}
             {loadmodule $missing} {*Can't load module from $missing: No such file or directory*} {*Module $missing failed to load*}
+            {loadmodule $plain} {*Can't load module from $plain: It does not have execute permissions.*} {*Module $plain failed to load*}
+            {loadmodule $script} {*Can't load module from $script: it is no shared object*} {*Module $script failed to load*}
             {unixsocket $missing} {*unixsocket '$missing': No such file or directory (*:4)*} {*Failed opening Unix socket: $missing*}
+            {unixsocket $plain} {*unixsocket '$plain': a file that is no socket is there (*:4)*} {*Failed opening Unix socket: $plain*}
+            {unixsocket /$long} {*: the path of a Unix socket has at most 107 bytes (*:4)*} {*Failed opening Unix socket: /$long*}
+            {cluster-enabled yes\ncluster-config-file $missing} {*cluster-config-file '$missing': No such file or directory (*:5)*} {*$missing*}
+            {admin-port $port} {*admin-port '$port': it is also the port of the directive port (*:4)*} {*Failed listening on port $port*}
+            {metrics-port $port} {*metrics-port '$port': it is also the port of the directive port (*:4)*} {*metrics-port $port*}
+            {cluster-enabled yes\nport 60000} {*port '60000': the bus of the cluster needs a port that is 10000 higher (*:5)*} {*port number too high*}
             {cluster-enabled yes\nreplicaof 127.0.0.1 1} {*replicaof directive not allowed in cluster mode*} {}
         }] {
-            set path [config_file "port [free_port]\nbind 127.0.0.1\ndir $::job_dir\n$lines"]
+            set path [config_file "port $port\nbind 127.0.0.1\ndir $::job_dir\n$lines"]
             lassign [run_server --check-config $path] code out errors
             assert_equal 2 $code $lines
             assert_match $words $out$errors
@@ -85,6 +99,12 @@ tags {daemon tls:skip needs:config} {
         assert_equal 2 $code
         assert_match "*tls-cert-file '/no_such.crt': No such file or directory ($path:2)\ntls-key-file '/no_such.key': *($path:3)*" $errors
         assert_equal 1 [lindex [run_server $path] 0]
+        # Files that TLS cannot use, although they can be read: the log says why, the report where they come from.
+        write_bytes $::job_dir/plain_file "of somebody"
+        set path [config_file "tls-port [free_port]\ntls-cert-file $::job_dir/plain_file\ntls-key-file $::job_dir/plain_file"]
+        lassign [run_server --check-config $path] code out errors
+        assert_equal 2 $code
+        assert_match "*tls-cert-file '$::job_dir/plain_file': readable, see the reason above ($path:2)\ntls-key-file '*': readable, see the reason above ($path:3)*" $errors
     }
 
     test {--check-config of a valid file, without a file, of the command line} {

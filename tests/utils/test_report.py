@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page of tests/bench/report.py is made from the figures alone."""
 
+import contextlib
+import io
 import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.dom.minidom
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
+import report  # noqa: E402
 import report_page  # noqa: E402
 
 RUN = {"date": "2026-01-02 03:04 UTC", "quick": True, "rounds": 3, "ours": "v=9.1.2 sha=1", "peer": "v=9.1.0 sha=2", "other_load": 0.0}
@@ -21,11 +25,18 @@ def save_rows(alone, saving):
              "seconds": 1.0, "memory_mb": 5} for server in ("ours", "peer") for command in ("SET", "GET") for saves in (False, True)]
 
 
+def pair(ours, peer):
+    """Figures with a spread of a tenth."""
+    return {name + suffix: figure + more * figure // 10 for name, figure in (("ours", ours), ("peer", peer))
+            for suffix, more in (("", 0), ("_least", -1), ("_most", 1))}
+
+
 def results(alone=100, saving=1000):
     return {"machine": {"processors": 2, "model": "A <fast> one", "memory_gb": 8.0, "kernel": "6"},
             "cpu": {"run": RUN, "figures": CPU},
             "memory": {"run": RUN, "figures": [{"value": 16, "keys": [1000, 2000], "ours": [50, 52], "peer": [60, 80]}]},
-            "save": {"run": RUN, "figures": {"keys": 2000000, "value": 64, "rate": 1000, "rows": save_rows(alone, saving)}},
+            "save": {"run": RUN, "figures": {"keys": 2000000, "value": 64, "rate": 1000, "method": "In turn.",
+                                              "rows": save_rows(alone, saving)}},
             "sync": {"run": RUN, "figures": {"keys": 2000000, "value": 64, "ours": 1.0, "peer": 2.0, "ours_cpu": 1, "peer_cpu": 3}}}
 
 
@@ -60,6 +71,42 @@ class Report(unittest.TestCase):
         figures = results()
         del figures["save"]
         self.assertNotIn("Latency during a save", self.files(figures)["docs/benchmarks.md"])
+
+    def test_figures_whose_rounds_overlap_are_called_equal(self):
+        figures = results()
+        figures["speed"] = {"run": RUN, "figures": [{"command": "GET", "rate": 60000, **pair(100000, 105000), "latencies": {
+            "p50": pair(100, 110), "p99": pair(100, 300), "p99.9": pair(3000, 1000)}}]}
+        page = self.files(figures)["docs/benchmarks.md"]
+        self.assertIn("| 100,000 (90,000 to 110,000) | 105,000 (94,500 to 115,500) | 1.0 (rounds overlap) |", page)
+        self.assertIn("| GET, 60,000 a second | p50 | 100 (90 to 110) | 110 (99 to 121) | equal |", page)
+        self.assertIn("| p99 | 100 (90 to 110) | 300 (270 to 330) | 3.0 times less |", page)
+        self.assertIn("| p99.9 | 3,000 (2,700 to 3,300) | 1,000 (900 to 1,100) | 3.0 times more |", page)
+
+    def test_settings_have_their_rows(self):
+        figures = results()
+        figures["settings"] = {"run": RUN, "figures": [{"setting": "TLS", "command": "SET", "pipeline": 16, **pair(10, 20)}]}
+        self.assertIn("| TLS | SET, P16 | 10.00 (9.00 to 11.00) | 20.00 (18.00 to 22.00) | 2.0 |",
+                      self.files(figures)["docs/benchmarks.md"])
+
+    def test_latencies_without_a_save_are_compared_when_their_spread_is_known(self):
+        self.assertNotIn("Without a save, medians", self.files(results())["docs/benchmarks.md"])
+        figures = results()
+        for row in figures["save"]["figures"]["rows"]:
+            for part in ("p50", "p99", "p99.9"):
+                row |= {part: 50, part + "_least": 40, part + "_most": 60}
+        page = self.files(figures)["docs/benchmarks.md"]
+        self.assertIn("| GET, p99.9 | 50 (40 to 60) | 50 (40 to 60) | equal |", page)
+        self.assertIn("| server | request |  | p50 | p99 | p99.9 | longest | seconds | MB |", page)
+
+    def test_the_quick_form_prints_and_writes_nothing(self):
+        printed = io.StringIO()
+        with unittest.mock.patch.object(report, "measure", lambda options: results()), \
+             unittest.mock.patch.object(report, "RESULTS", "/nonexistent/results.json"), \
+             unittest.mock.patch.object(sys, "argv", ["report.py", "/a/server", "--quick"]), \
+             contextlib.redirect_stdout(printed):
+            report.main()
+        self.assertIn("## Full synchronisation", printed.getvalue())
+        self.assertNotIn("wrote", printed.getvalue())
 
 
 if __name__ == "__main__":

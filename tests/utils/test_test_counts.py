@@ -3,6 +3,7 @@
 
 import os
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -31,6 +32,26 @@ class TestCounts(unittest.TestCase):
 
     def test_numbers_are_rounded_down_to_two_digits(self):
         self.assertEqual([9, 12, 120, 2300, 99000], [test_counts.rounded(n) for n in (9, 12, 129, 2399, 99999)])
+
+    def ended(self, names, failed=0):
+        return "\n".join(f"{name}|100|{failed}|1|60|log|0|30" for name in names) + "\n"
+
+    def test_a_run_is_kept_if_it_is_whole_and_nothing_failed(self):
+        names = sorted(test_counts.WHOLE) + ["hostile peers"]
+        self.assertEqual({"phases": 5, "passed": 500, "flaky": 5, "cpu_seconds": 150}, test_counts.read_run(self.ended(names)))
+        with self.assertRaisesRegex(ValueError, "failed: check, "):
+            test_counts.read_run(self.ended(names, failed=1))
+        with self.assertRaisesRegex(ValueError, "not a whole run, without: durability, simulation, suite release RESP3"):
+            test_counts.read_run(self.ended(["check"]))
+
+    def test_a_run_that_was_kept_is_a_row(self):
+        with tempfile.TemporaryDirectory() as root, mock.patch.object(test_counts, "ROOT", root):
+            self.assertEqual([], test_counts.run_row())
+            os.makedirs(os.path.join(root, "docs"))
+            with open(os.path.join(root, test_counts.RUN), "w", encoding="utf-8") as file:
+                file.write('{"phases": 20, "passed": 12345, "flaky": 0, "cpu_seconds": 9, "date": "2026-01-02", "commit": "0123abcd"}')
+            self.assertEqual([("checks that passed in the run of 2026-01-02 (commit 0123abcd), in 20 phases, none failed", 12345)],
+                             test_counts.run_row())
 
     def test_each_kind_of_tests_of_this_tree_is_counted(self):
         for what, number in test_counts.counts():

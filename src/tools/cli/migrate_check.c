@@ -311,7 +311,8 @@ static void noteGains(migrateJob *job) {
              "no fork for saves of more than 64 MB: the last one stopped the server for %.1f ms "
              "and copied %s",
              (double)fork_us / 1000, size);
-    note(job, FINDING_GAINED, "about a third of the processor time for pipelined requests");
+    note(job, FINDING_GAINED,
+         "a quarter to two thirds of the processor time for pipelined requests");
 }
 
 static void noteClients(migrateJob *job) {
