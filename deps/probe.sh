@@ -6,7 +6,7 @@
 #   probe.sh                    prints build/deps.mk: flags of the libraries, names of what is missing; libraries of
 #                               level `extra` are in deps_extra, not in deps_libraries
 #   probe.sh --missing LEVEL    prints one line "name package..." per missing row of `build`, `test` or `long`
-#                               (test includes build, long both)
+#                               (test includes build, long both); a row without a package for this system is left out
 #   probe.sh --packages LEVEL... prints the packages of the rows of these levels, one a line
 cd "$(dirname "$0")/.." || exit 1
 
@@ -66,6 +66,7 @@ rows() {
 if [ "$1" = --missing ]; then
     rows | while read -r name find least level packages; do
         case $2-$level in build-build|test-build|test-test|long-build|long-test|long-long) ;; *) continue ;; esac
+        [ "$packages" = - ] && continue
         found "$find" "$least" || echo "$name $packages"
     done
     exit
@@ -74,6 +75,7 @@ fi
 if [ "$1" = --packages ]; then
     shift
     rows | while read -r name find least level packages; do
+        [ "$packages" = - ] && continue
         case " $* " in *" $level "*) echo "$packages" | tr ' ' '\n' ;; esac
     done
     exit

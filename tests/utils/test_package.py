@@ -32,7 +32,7 @@ class Package(unittest.TestCase):
     def build(self, kind):
         return run(PACKAGE, kind, self.stage, f"{self.folder}/out").strip()
 
-    @unittest.skipUnless(shutil.which("dpkg-deb"), "this system has no dpkg-deb")
+    @unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "this system has no dpkg-deb or no dpkg-shlibdeps")
     def test_debian_package(self):
         file = self.build("deb")
         fields = run("dpkg-deb", "--field", file)
