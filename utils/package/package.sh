@@ -4,16 +4,18 @@
 # Builds a package of what `make install` installs.
 #
 #   package.sh deb STAGE OUTPUT       a Debian package; STAGE was filled by `make install PREFIX=/usr DESTDIR=STAGE`
-#   package.sh tarball STAGE OUTPUT   a tarball for any Linux with a glibc that is not older than this machine's: it
-#                                     has the other libraries with it, and runs in any folder
+#   package.sh tarball STAGE OUTPUT LIBRARY...
+#                                     a tarball for any Linux with glibc 2.28 or later, which runs in any folder
 #
 #   MAINTAINER="Name <address>"       of the Debian package; default: who builds it, as git knows
 #
-# Prints the path of the package. The Debian package needs dpkg-dev, the tarball patchelf. A program that is linked
-# statically as a whole could not load modules.
+# Prints the path of the package. SHA256SUMS beside it has a line for each package. Needs Debian or Ubuntu, with
+# dpkg-dev. glibc is not inside: a program that is linked statically as a whole could not load modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kind=$1 stage=$(realpath "$2") output=$3
+shift 3
+libraries=$*
 root=$here/../..
 release=$(sed -n 's/^#define SERVER_RELEASE "\(.*\)"/\1/p' "$root/src/base/build_info.h")
 product=$(sed -n 's/^#define SERVER_PRODUCT "\(.*\)"/\1/p' "$root/src/base/build_info.h" | tr '[:upper:]' '[:lower:]')
@@ -54,43 +56,43 @@ deb() {
     for script in postinst prerm postrm; do install -m 755 "$here/$script" "$stage/DEBIAN/$script"; done
     dpkg-deb --root-owner-group --build "$stage" "$file" > /dev/null
     rm -r "$stage/DEBIAN"
+    sums
     echo "$file"
 }
 
-# Libraries that belong to glibc: the system's own fit its kernel and its other programs.
-is_system() {
-    case $1 in
-    libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|libresolv.so.*|ld-linux*|linux-vdso*) return 0 ;;
-    esac
-    return 1
-}
-
+# The programs of the stage are those of build/RELEASE/portable/ (Makefile). $libraries are what they are linked with:
+# static ones are in them, a shared one comes along in lib/.
 tarball() {
-    command -v patchelf > /dev/null || { echo "package: patchelf is missing (apt-get install patchelf)" >&2; exit 1; }
     name=$product-server-$release-linux-$(uname -m)
     folder=$output/$name
+    "$here/old_glibc.py" --check $programs
     rm -rf "$folder"
     install -d "$folder/lib"
     cp -a "$stage/usr/bin" "$stage/usr/share" "$folder/"
-    cp "$root/COPYING" "$root/README.md" "$folder/"
-    for program in $(find "$folder/bin" -type f); do
-        ldd "$program" | awk '$2 == "=>" { print $1, $3 }' | while read -r library path; do
-            is_system "$library" || cp -L "$path" "$folder/lib/$library"
-        done
+    for library in $libraries; do
+        case $library in
+        *.so) soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
+            cp -L "$library" "$folder/lib/$soname"
+            "$here/old_glibc.py" --check "$folder/lib/$soname" ;;
+        esac
     done
-    for program in $(find "$folder/bin" -type f -links 1) $(find "$folder/bin" -type f -links +1 -name valkey-server); do
-        patchelf --set-rpath '$ORIGIN/../lib' "$program"
-    done
-    # patchelf writes a new file: the second name of the server again.
-    ln -f "$folder/bin/valkey-server" "$folder/bin/valkey-sentinel"
-    for library in "$folder"/lib/*; do chmod 755 "$library"; patchelf --set-rpath '$ORIGIN' "$library"; done
-    tar -C "$output" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -czf "$folder.tar.gz" "$name"
+    "$here/contents.py" "$folder" --name "$product-server" --release "$release" --libraries $libraries
+    chmod -R u=rwX,go=rX "$folder"
+    tar -C "$output" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
+        gzip -9n > "$folder.tar.gz"
+    cp "$folder/sbom.spdx.json" "$folder.spdx.json"
     rm -r "$folder"
+    sums
     echo "$folder.tar.gz"
+}
+
+# One line for each package in the folder.
+sums() {
+    (cd "$output" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum > SHA256SUMS)
 }
 
 case $kind in
 deb) deb ;;
 tarball) tarball ;;
-*) echo "usage: package.sh deb|tarball STAGE OUTPUT" >&2; exit 1 ;;
+*) echo "usage: package.sh deb|tarball STAGE OUTPUT [LIBRARY...]" >&2; exit 1 ;;
 esac
