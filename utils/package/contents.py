@@ -76,6 +76,10 @@ def copy_licenses(folder, libraries):
         shutil.copy(f"/usr/share/doc/{one['package']}/copyright", f"{folder}/licenses/{one['source']}.txt")
 
 
+def timestamp(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def spdx_package(identifier, name, version, home, licence, **more):
     return {"SPDXID": identifier, "name": name, "versionInfo": version, "downloadLocation": home, "filesAnalyzed": False,
             "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION", **more}
@@ -97,12 +101,12 @@ def write_sbom(folder, name, release, libraries):
             identifier, one["source"], one["version"], one["home"], "NOASSERTION", supplier="Organization: Debian",
             licenseComments=f"licenses/{one['source']}.txt",
             externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": locator}]))
-        kind = "STATIC_LINK" if one["file"].endswith(".a") else "DYNAMIC_LINK"
+        kind = "STATIC_LINK" if one["file"].endswith(".a") else "DYNAMIC_LINK" if ".so" in one["file"] else "CONTAINS"
         relations.append({"spdxElementId": main, "relatedSpdxElement": identifier, "relationshipType": kind})
     digest = hashlib.sha256(json.dumps(packages, sort_keys=True).encode()).hexdigest()
     document = {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"{name}-{release}",
                 "documentNamespace": f"urn:sha256:{digest}",
-                "creationInfo": {"created": datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "creationInfo": {"created": timestamp(epoch),
                                  "creators": ["Tool: utils/package/contents.py"]},
                 "packages": packages, "relationships": relations}
     with open(f"{folder}/sbom.spdx.json", "w", encoding="utf-8") as file:

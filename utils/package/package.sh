@@ -6,6 +6,7 @@
 #   package.sh deb STAGE OUTPUT       a Debian package; STAGE was filled by `make install PREFIX=/usr DESTDIR=STAGE`
 #   package.sh tarball STAGE OUTPUT LIBRARY...
 #                                     a tarball for any Linux with glibc 2.28 or later, which runs in any folder
+#   package.sh image STAGE OUTPUT     a container image (../container/image.py)
 #
 #   MAINTAINER="Name <address>"       of the Debian package; default: who builds it, as git knows
 #
@@ -94,5 +95,6 @@ sums() {
 case $kind in
 deb) deb ;;
 tarball) tarball ;;
-*) echo "usage: package.sh deb|tarball STAGE OUTPUT [LIBRARY...]" >&2; exit 1 ;;
+image) "$here/../container/image.py" "$stage" "$output" && sums ;;
+*) echo "usage: package.sh deb|tarball|image STAGE OUTPUT [LIBRARY...]" >&2; exit 1 ;;
 esac
