@@ -27,7 +27,7 @@
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make screens          what the programs and the status page show, into docs/screens.md
 #: make docs             the documentation as static HTML, into build/docs
-#: make deb, tarball     packages in build/package/: for this Debian; for Linux with glibc 2.28 or later
+#: make deb, tarball, rpm packages in build/package/: for this Debian; for any Linux, or RPM system, with glibc 2.28 or later
 #: make image            a container image without docker, in build/package/: docker load, podman load
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
@@ -175,7 +175,7 @@ link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof quorum-proof test-modules modules gate bench-gate bench-report trial screens docs install deb image tarball clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof quorum-proof test-modules modules gate bench-gate bench-report trial screens docs install deb image tarball rpm clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -530,7 +530,7 @@ install: all
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 
-# A Debian package, a container image and a tarball for other systems, in build/package/.
+# A Debian package and a container image; a tarball and an RPM for other systems; in build/package/.
 package_stage = build/package/stage-$@
 package_libraries = $(call static,$(filter-out -lm -ldl -pthread,$(libedit_static) $(link_libs)))
 # Of a library without a static one, the file that the linker takes.
@@ -540,7 +540,7 @@ deb image: all
 	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/$(package_stage)
 	@utils/package/package.sh $@ $(package_stage) build/package
 	@rm -rf $(package_stage)
-tarball: all $(present:%=$(portable_dir)/%)
+tarball rpm: all $(present:%=$(portable_dir)/%)
 	rm -rf $(package_stage)
 	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/$(package_stage)
 	@rm -f $(package_stage)/usr/bin/valkey-*

@@ -104,9 +104,9 @@ class Tarball(unittest.TestCase):
         with open(f"{glibc}/options") as file:
             self.link(f"-L{glibc}", *file.read().split())
 
-    def tarball(self):
+    def tarball(self, kind="tarball"):
         library = run("gcc", "-print-file-name=liblzf.so").strip()
-        return run(PACKAGE, "tarball", f"{self.folder}/stage", f"{self.folder}/out", library).strip()
+        return run(PACKAGE, kind, f"{self.folder}/stage", f"{self.folder}/out", library).strip()
 
     def test_a_program_for_old_systems_runs_here_and_in_any_folder(self):
         self.link_for_old_systems()
@@ -115,6 +115,23 @@ class Tarball(unittest.TestCase):
         tree = f"{self.folder}/{os.path.basename(file).removesuffix('.tar.gz')}"
         self.assertEqual(run(f"{tree}/bin/valkey-server"), "works\n")
         self.assertIn(f"{tree}/bin/../lib/liblzf.so.1", run("ldd", f"{tree}/bin/valkey-server"))
+
+    @unittest.skipUnless(shutil.which("rpmbuild"), "this system has no rpmbuild")
+    def test_rpm(self):
+        self.link_for_old_systems()
+        conf = f"{self.folder}/stage/usr/share/valkey"
+        os.makedirs(conf)
+        for name in ("valkey.conf", "sentinel.conf"):
+            shutil.copy(f"{ROOT}/{name}", conf)
+        file = self.tarball("rpm")
+        files = run("rpm", "-qplv", file)
+        self.assertRegex(files, r"lrwxrwxrwx .* /usr/bin/valkey-server -> ../libexec/fenwick-server/bin/valkey-server\n")
+        self.assertRegex(files, r"-rw-r----- +\d+ valkey +valkey .* /etc/valkey/valkey.conf\n")
+        self.assertIn(" /usr/libexec/fenwick-server/lib/liblzf.so.1\n", files)
+        self.assertIn("libc.so.6(GLIBC_2.28)(64bit)\n", run("rpm", "-qp", "--requires", file))
+        self.assertIn("/etc/valkey/valkey.conf", run("rpm", "-qpc", file))
+        tree = f"{self.folder}/stage/usr"  # what the package was made of
+        self.assertEqual(run(f"{tree}/bin/valkey-server"), "works\n")
 
     def test_a_program_that_needs_a_new_glibc_is_refused(self):
         self.link()

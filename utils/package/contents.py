@@ -122,6 +122,7 @@ def main():
     parser.add_argument("--libraries", nargs="*", default=[])
     options = parser.parse_args()
     folder = os.path.abspath(options.folder)
+    os.makedirs(folder, exist_ok=True)
     libraries = [library(file) for file in dict.fromkeys(options.libraries)]
     copy_documents(folder)
     copy_licenses(folder, libraries)

@@ -4,7 +4,7 @@
 # A stranger's first minutes with a package: unpacks or installs it in the root folder of a system, starts the server
 # there and uses it, also with TLS. Prints what was done; fails at the first thing that does not work.
 #
-#   try.sh PACKAGE ROOT      PACKAGE: .tar.gz or .deb; ROOT: made by debootstrap --variant=minbase. Needs root.
+#   try.sh PACKAGE ROOT      PACKAGE: .tar.gz, .deb or .rpm; ROOT: made by debootstrap --variant=minbase. Needs root.
 set -eu
 package=$1 root=$2
 inside=/tmp/try
@@ -52,6 +52,12 @@ case $package in
     echo "ok      apt-get install"
     step "the service's user" valkey within getent passwd valkey
     programs=/usr/bin ;;
+*.rpm)
+    # The names of a system of Debian are not those that the package asks for.
+    rpm --root "$(realpath "$root")" --nodeps -i "$package"
+    echo "ok      rpm -i"
+    step "the service's user" valkey within getent passwd valkey
+    programs=/usr/bin ;;
 *) echo "usage: try.sh PACKAGE ROOT" >&2; exit 2 ;;
 esac
 cli="$programs/valkey-cli"
@@ -82,4 +88,7 @@ case $package in
 *.deb)
     within env DEBIAN_FRONTEND=noninteractive apt-get purge -y -q fenwick-server >> "$root$inside/apt.log" 2>&1
     step "the data stays after apt-get purge" lib/valkey ls -d "$root/var/lib/valkey" ;;
+*.rpm)
+    rpm --root "$(realpath "$root")" --nodeps -e fenwick-server
+    step "the data stays after rpm -e" lib/valkey ls -d "$root/var/lib/valkey" ;;
 esac
