@@ -28,7 +28,7 @@ import contents  # noqa: E402  (its folder is known only here)
 
 USER = 999
 OWNED = ("data", "run/valkey", "etc/valkey")
-TOOLS = ("sh", "cat", "cp", "date", "id", "ls", "mkdir", "sleep")
+TOOLS = ("sh", "cat", "cp", "date", "id", "ls", "mkdir", "mv", "sleep")
 # glibc loads it for the report of a crash.
 LOADED_LATER = ("libgcc_s.so.1",)
 TERMINALS = ("dumb", "linux", "screen", "screen-256color", "tmux", "tmux-256color", "vt100", "xterm", "xterm-256color")
