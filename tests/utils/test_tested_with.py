@@ -31,9 +31,11 @@ class TestedWith(unittest.TestCase):
             with self.subTest(changes=changes), self.assertRaises(ValueError):
                 self.read(**changes)
 
-    def test_a_new_result_replaces_that_of_the_same_name(self):
-        rows = tested_with.add([ROW], list(dict(ROW, result="6 passed").values()))
-        self.assertEqual(["6 passed"], [row["result"] for row in rows])
+    def test_a_new_result_takes_the_place_of_that_of_the_same_name(self):
+        other = dict(ROW, name="b 1.0", result="1 passed")
+        rows = tested_with.add([ROW, other], list(dict(ROW, result="6 passed").values()))
+        self.assertEqual(["6 passed", "1 passed"], [row["result"] for row in rows])
+        self.assertEqual(["a 1.0", "b 1.0", "c 1.0"], [row["name"] for row in tested_with.add(rows, list(dict(ROW, name="c 1.0").values()))])
 
 
 if __name__ == "__main__":
