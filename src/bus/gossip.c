@@ -267,6 +267,11 @@ void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
     clusterMapSetFlags(m, from, h->node_flags & told, ~(uint32_t)h->node_flags & told);
     from->takes_priority = h->own_flags & MESSAGE_TAKES_PRIORITY;
     from->takes_capa = h->own_flags & MESSAGE_TAKES_CAPA;
+    if (!(h->own_flags & MESSAGE_SHARES)) {
+        from->sharing = SHARING_NONE;
+    } else if (from->sharing < SHARING_BEGUN) {
+        from->sharing = SHARING_BEGUN;
+    }
 }
 
 bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,
