@@ -158,6 +158,25 @@ static void removeVersion(sharedEntry *e, int at) {
             (size_t)(e->count - at) * sizeof(sharedVersion));
 }
 
+static bool isSeenByOther(const sharedEntry *e, int at) {
+    const sharedVersion *v = &e->versions[at];
+    for (int i = 0; i < e->count; i++)
+        if (i != at && hasSeen(&e->versions[i], v->by, v->number)) return true;
+    return false;
+}
+
+/* Two contents of one number have seen more together than each alone. */
+static void dropSeen(sharedEntry *e) {
+    for (int i = 0; i < e->count;) {
+        if (isSeenByOther(e, i)) {
+            removeVersion(e, i);
+        } else {
+            i++;
+        }
+    }
+    check(e->count > 0);
+}
+
 /* Too many versions remain: those that allow most are forgotten first, then older ones. */
 static void limitVersions(sharedEntry *e) {
     while (e->count > SHARED_VERSIONS_MAX) {
@@ -260,6 +279,7 @@ static void unlinkEntry(sharedState *s, const sharedEntry *e) {
 
 /* After it. */
 static void linkEntry(sharedState *s, sharedEntry *e) {
+    dropSeen(e);
     limitVersions(e);
     choose(e);
     hashEntry(e);

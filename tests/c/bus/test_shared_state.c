@@ -395,7 +395,7 @@ static void damaged_entries_are_refused_or_valid(void **state) {
 
 static void a_summary_lists_what_a_node_has(void **state) {
     sharedState a = {0}, b = {0};
-    char name[8];
+    char name[16];
     for (int i = 0; i < 50; i++) {
         snprintf(name, sizeof(name), "u%d", i);
         writeAt(&a, 0, name, SHARED_ON, "x", false, 1000);
