@@ -70,9 +70,9 @@ struct clusterNode {
     int64_t ahead_ms;    /* since when its set is later than that of this node; 0: it is not */
     failReport *reports; /* map_reports.c */
     int report_count;
-    /* For the bus: the connections with this node, and whether the outbound one is up. */
+    /* For the bus: its connections, whether the outbound one is up; what it shares. */
     struct nodeLinks *links;
-    bool is_connected;
+    bool is_connected, shares_acl, shares_functions;
 };
 
 /* What has to be done after changes; the owner of the map clears the bits that it has dealt

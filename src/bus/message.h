@@ -88,7 +88,8 @@ enum messageOwnFlag {
     MESSAGE_ABOUT_VOTERS = 1u << 5,   /* AUTH_REQUEST: of a node that makes a new set of voters */
     MESSAGE_TAKES_PRIORITY = 1u << 6, /* it understands the extension with that of a replica */
     MESSAGE_TAKES_CAPA = 1u << 7,     /* it understands CAPA of SYNCSLOTS ESTABLISH */
-    MESSAGE_SHARES = 1u << 8,         /* cluster-shared-acl or cluster-shared-functions */
+    MESSAGE_SHARES_ACL = 1u << 8,     /* cluster-shared-acl */
+    MESSAGE_SHARES_FUNCTIONS = 1u << 9, /* cluster-shared-functions */
 };
 
 enum {

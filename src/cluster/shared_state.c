@@ -57,7 +57,9 @@ static bool isWanted(void) {
 
 static bool canProve(void) { return clusterConf.cluster_bus_secret[0] || netTlsForCluster(); }
 
-bool sharedIsAnnounced(void) { return isWanted() && canProve(); }
+bool sharedAnnouncesAcl(void) { return clusterConf.cluster_shared_acl && canProve(); }
+
+bool sharedAnnouncesFunctions(void) { return clusterConf.cluster_shared_functions && canProve(); }
 
 bool sharedIsOn(void) { return shared.is_on && canProve(); }
 
@@ -410,13 +412,19 @@ void sharedSaveNow(void) {
 
 /* ------------------------------------------------------------------ reports */
 
+/* True if the node shares all that this one does. */
+static bool isCovered(const clusterNode *n) {
+    if (n->sharing < SHARING_BEGUN) return false;
+    if (clusterConf.cluster_shared_acl && !n->shares_acl) return false;
+    return !clusterConf.cluster_shared_functions || n->shares_functions;
+}
+
 static void printUncovered(str *out) {
     const char *before = "";
     strAppendText(out, "cluster_shared_not_covered:");
     for (int i = 0; i < serverMap.node_count; i++) {
         const clusterNode *n = serverMap.nodes[i];
-        if (n == serverMap.myself || n->flags & NODE_HANDSHAKE || n->sharing >= SHARING_BEGUN)
-            continue;
+        if (n == serverMap.myself || n->flags & NODE_HANDSHAKE || isCovered(n)) continue;
         strAppendText(out, before);
         strAppend(out, n->id, NODE_ID_LEN);
         before = ",";

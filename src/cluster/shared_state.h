@@ -22,7 +22,8 @@ bool sharedIsOn(void);
  * served, as one that was deleted may still be in the ACL file. */
 void sharedReadUsers(void);
 /* True if the directives say so, also while the server starts: new nodes wait for this one. */
-bool sharedIsAnnounced(void);
+bool sharedAnnouncesAcl(void);
+bool sharedAnnouncesFunctions(void);
 /* The dataset is loaded, too: from now on changes are shared. */
 void sharedStart(void);
 /* `apply` of the directives. */

@@ -239,6 +239,45 @@ start_cluster [list 3 3 $options] {
         all_equal {0 1 2 3 4 5} default {r -$i acl users}
     }
 
+    test {two libraries with one function, made apart: each node keeps one until the other one is deleted} {
+        foreach i {0 1 2 3 4 5} {
+            r -$i config set cluster-node-timeout 60000
+            r -$i debug drop-cluster-packet-filter -2
+        }
+        r -0 function load [library alpha 1 f_both]
+        r -1 function load [library beta 2 f_both]
+        foreach i {0 1 2 3 4 5} {r -$i debug drop-cluster-packet-filter -1}
+        foreach i {0 1 2} {wait_for_condition 600 50 {[cluster_field -$i cluster_shared_unapplied] == 1} else {fail "node $i"}}
+        all_equal 0 {alpha two} {library_names $i}
+        all_equal 1 {beta two} {library_names $i}
+        assert_match "*# The shared library 'beta' cannot be applied: *f_both already exists*" [server_log -0]
+        r -0 function delete alpha
+        all_equal {0 1 2 3 4 5} {beta two} {library_names $i}
+        r -2 function delete beta
+        shared_equal
+        all_equal {0 1 2 3 4 5} two {library_names $i}
+        foreach i {0 1 2 3 4 5} {r -$i config set cluster-node-timeout 4000}
+        cluster_wait_ok
+    }
+
+    test {a node that switches it off and on takes what the others have} {
+        assert_equal OK [r -0 config set cluster-shared-acl no]
+        # What is changed while it is off is replaced by what the others have.
+        r -0 acl setuser lone on nopass +@all
+        r -1 acl setuser lone on nopass +get
+        r -1 acl setuser other on nopass +get
+        all_equal {1 2 3 4 5} {default lone other} {r -$i acl users}
+        assert_equal {default lone} [r -0 acl users]
+        wait_for_condition 600 50 {[cluster_field -1 cluster_shared_not_covered] eq [cluster_id 0]}
+        assert_equal {} [cluster_field -0 cluster_shared_not_covered]
+        assert_equal OK [r -0 config set cluster-shared-acl yes]
+        all_equal {0 1 2 3 4 5} [user_rules 1 lone] {user_rules $i lone}
+        all_equal {0 1 2 3 4 5} {default lone other} {r -$i acl users}
+        wait_for_condition 600 50 {[cluster_field -1 cluster_shared_not_covered] eq ""}
+        r -0 acl deluser lone other
+        all_equal {0 1 2 3 4 5} default {r -$i acl users}
+    }
+
     test {a replica that takes over has the libraries, also one that its primary never got} {
         set primary [cluster_owner_of 0]
         for {set i 0} {$i < 6} {incr i} {
