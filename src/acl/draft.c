@@ -14,7 +14,7 @@
 #include "base/number.h"
 
 static const char syntax_error[] = "Syntax error";
-static const char unknown_command[] = "Unknown command or category name in ACL";
+const char ACL_UNKNOWN_COMMAND[] = "Unknown command or category name in ACL";
 static const char first_arg_of_sub[] = "Allowing first-arg of a subcommand is not supported";
 static const char after_all_keys[] =
     "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try "
@@ -259,12 +259,12 @@ static const char *checkFirstArg(slice rule) {
     slice name = sliceFrom(rule, 1);
     size_t bar = name.len;
     while (bar > 0 && name.ptr[bar - 1] != '|') bar--;
-    if (bar == 0) return unknown_command;
+    if (bar == 0) return ACL_UNKNOWN_COMMAND;
     const command *cmd = aclCommandFind(sliceMake(name.ptr, bar - 1));
-    if (!cmd) return unknown_command;
+    if (!cmd) return ACL_UNKNOWN_COMMAND;
     if (cmd->parent) return first_arg_of_sub;
     if (bar == name.len) return syntax_error;
-    if (cmd->sub_count) return unknown_command;
+    if (cmd->sub_count) return ACL_UNKNOWN_COMMAND;
     return isPlainWord(sliceFrom(name, bar)) ? NULL : syntax_error;
 }
 
@@ -277,9 +277,9 @@ static const char *applyCommand(aclDraftSelector *s, slice rule) {
         return NULL;
     }
     if (name.len && name.ptr[0] == '@') {
-        if (!aclCategoryBits(sliceFrom(name, 1))) return unknown_command;
+        if (!aclCategoryBits(sliceFrom(name, 1))) return ACL_UNKNOWN_COMMAND;
     } else if (!aclCommandFind(name)) {
-        const char *error = allow ? checkFirstArg(rule) : unknown_command;
+        const char *error = allow ? checkFirstArg(rule) : ACL_UNKNOWN_COMMAND;
         if (error) return error;
     }
     listCommand(s, rule);

@@ -13,8 +13,6 @@
 
 enum { FILE_BYTES_MAX = 1024 * 1024 * 1024, NEW_FILE_MODE = 0644, NAME_SHOWN_MAX = 256 };
 
-static const char unknown_rule[] = "Unknown command or category name in ACL";
-
 /* The users and roles parsed so far. */
 typedef struct loading {
     const char *path;
@@ -71,7 +69,7 @@ static void applyRules(loading *l, aclDraft *d, const slice *words, int count, i
         slice rule = strSlice(&rules[i]);
         const char *error = aclDraftApply(d, rule, aclGivesAllChannels());
         if (!error) continue;
-        if (strcmp(error, unknown_rule) == 0) {
+        if (strcmp(error, ACL_UNKNOWN_COMMAND) == 0) {
             strAppendFormat(l->errors, "%s:%d: Error in applying operation '", l->path, line);
             strAppendSlice(l->errors, rule);
             strAppendFormat(l->errors, "': %s. ", error);

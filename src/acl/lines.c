@@ -7,12 +7,10 @@
 #include "acl/users.h"
 #include "base/base.h"
 
-static const char unknown_rule[] = "Unknown command or category name in ACL";
-
 /* True for errors of rules that name what may be defined later: commands of modules, roles. */
 static bool mayBeKnownLater(const char *error) {
     hotCheck(error);
-    return strcmp(error, unknown_rule) == 0 || strcmp(error, ACL_UNKNOWN_ROLE) == 0;
+    return strcmp(error, ACL_UNKNOWN_COMMAND) == 0 || strcmp(error, ACL_UNKNOWN_ROLE) == 0;
 }
 
 /* Applies the rules of a line; NULL or the error text. `*bad` is the rule with the error. */

@@ -7,6 +7,7 @@
 
 #include "acl/users.h"
 #include "base/base.h"
+#include "engine/user_texts.h"
 
 static aclRoleSet current;
 
@@ -87,12 +88,14 @@ void rolesSetTake(slice name, aclRules *rules) {
     hotCheck(!roleNameError(name));
     rolesAddTake(&current, name, rules);
     usersRoleChanged(name);
+    userTextsChanged(true, name);
 }
 
 bool rolesRemove(slice name) {
     aclRole *role = findIn(&current, name);
     if (!role) return false;
     check(!usersHoldRole(name));
+    userTextsChanged(true, name);
     strFree(&role->name);
     memFree(role->rules);
     current.count--;
@@ -102,9 +105,11 @@ bool rolesRemove(slice name) {
 
 void rolesReplaceTake(aclRoleSet *set) {
     check(set != &current);
+    for (int i = 0; i < current.count; i++) userTextsChanged(true, strSlice(&current.list[i].name));
     rolesClear(&current);
     current = *set;
     *set = (aclRoleSet){0};
+    for (int i = 0; i < current.count; i++) userTextsChanged(true, strSlice(&current.list[i].name));
 }
 
 void rolesCommandsChanged(void) {

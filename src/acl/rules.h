@@ -55,6 +55,8 @@ typedef struct aclDraft {
 
 /* The error of a rule that names a role which does not exist. */
 extern const char ACL_UNKNOWN_ROLE[];
+/* That of a rule that names a command or category which does not exist. */
+extern const char ACL_UNKNOWN_COMMAND[];
 
 /* A new user: off, without passwords and rights. `all_channels` is acl-pubsub-default. Its roles
  * are found among those that exist. */

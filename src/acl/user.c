@@ -9,6 +9,7 @@
 #include "acl/file.h"
 #include "acl/log.h"
 #include "acl/password.h"
+#include "acl/texts.h"
 #include "acl/users.h"
 #include "base/base.h"
 #include "engine/server_event.h"
@@ -154,6 +155,7 @@ static status init(reason *why) {
     }
     usersSetTake(SLICE("default"), defaultRulesNew(strSlice(&aclConf.requirepass)));
     userSetPolicy(&policy);
+    userTextsSetKeeper(&aclTextsKeeper);
     return OK;
 }
 

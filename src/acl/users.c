@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
+#include "engine/user_texts.h"
 
 static struct {
     aclUser **list;
@@ -277,6 +278,7 @@ void usersSetTake(slice name, aclRules *rules) {
     } else {
         insertAt(at, listedNewTake(name, rules));
     }
+    userTextsChanged(false, name);
 }
 
 /* ------------------------------------------------------------------ rules that name commands */
@@ -360,12 +362,19 @@ bool usersRemove(slice name) {
     int at = lowerBound(name);
     users.count--;
     memmove(users.list + at, users.list + at + 1, sizeof(aclUser *) * (size_t)(users.count - at));
+    userTextsChanged(false, name);
     retire(u);
     return true;
 }
 
 static int compareLoaded(const void *a, const void *b) {
     return sliceCompare(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
+}
+
+/* One that is not among those of the file. */
+static void retireLoaded(aclUser *u) {
+    userTextsChanged(false, u->as_user.name);
+    retire(u);
 }
 
 void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
@@ -383,7 +392,7 @@ void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
         int order = 1;
         while (old < before_count &&
                (order = sliceCompare(before[old]->as_user.name, list[i].name)) < 0)
-            retire(before[old++]);
+            retireLoaded(before[old++]);
         bool is_same = old < before_count && order == 0;
         if (is_same) {
             users.list[i] = before[old++];
@@ -393,8 +402,9 @@ void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
         }
         list[i].rules = NULL;
     }
-    while (old < before_count) retire(before[old++]);
+    while (old < before_count) retireLoaded(before[old++]);
     memFree(before);
+    for (int i = 0; i < count; i++) userTextsChanged(false, list[i].name);
     check(usersFind(SLICE("default")) == users.of_default);
 }
 

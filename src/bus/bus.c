@@ -32,14 +32,16 @@ static bool mayMove(void *arg, const clusterNode *n, bool is_lost) {
 }
 
 /* Nothing is told in a cluster without cluster-replicas-vote. */
-static uint8_t ownFlags(const clusterBus *b) {
+static uint16_t ownFlags(const clusterBus *b) {
     const clusterMap *m = b->map;
     bool wants = b->rules.replicas_vote;
     bool tells = wants || m->voters.stamp.term || m->has_heard_voters;
-    return (uint8_t)((b->as_older ? 0
-                                  : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS |
-                                        MESSAGE_TAKES_PRIORITY | MESSAGE_TAKES_CAPA) |
-                     (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0));
+    return (uint16_t)((b->as_older ? 0
+                                   : MESSAGE_TAKES_SHORT | MESSAGE_UNCLAIMS |
+                                         MESSAGE_TAKES_PRIORITY | MESSAGE_TAKES_CAPA) |
+                      (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0) |
+                      (b->server.shares_acl ? MESSAGE_SHARES_ACL : 0) |
+                      (b->server.shares_functions ? MESSAGE_SHARES_FUNCTIONS : 0));
 }
 
 gossipRules busGossipRules(clusterBus *b) {

@@ -68,6 +68,9 @@ typedef struct busLink {
     int peer_port;
     char own_ip[BUS_IP_MAX];  /* inbound: of this end */
     size_t unsent, allocated; /* of the owner's output buffer, in bytes; kept by the owner */
+    /* The other end has proven that it is a node (cluster-bus-secret, or tls-cluster); kept by the
+     * owner. */
+    bool is_proven;
     /* Private. */
     str input;      /* the beginning of a message */
     size_t held;    /* bytes of it that count in clusterBus.held: its sender is not known */
@@ -119,7 +122,8 @@ typedef struct busHold {
  * calls. */
 typedef struct busServer {
     bool tls, announces_ip;
-    bool forbids_failover;      /* for another reason than the directive */
+    bool forbids_failover;             /* for another reason than the directive */
+    bool shares_acl, shares_functions; /* it tells that it does */
     bool is_silent;             /* sends nothing, so that others mark it as failed and replace it */
     bool lost_data;             /* as is_silent; also serves no requests */
     int64_t repl_ping_ms;       /* repl-ping-replica-period */
@@ -167,7 +171,8 @@ typedef struct busProcs {
     /* A manual failover: until then, or until it is called with 0, writes wait. */
     void (*pauseWrites)(void *arg, int64_t until_ms);
     void (*publish)(void *arg, bool shard, slice channel, slice text);
-    void (*module)(void *arg, clusterNode *from, const message *m);
+    /* `l` is the link on which it came. */
+    void (*module)(void *arg, const busLink *l, clusterNode *from, const message *m);
 } busProcs;
 
 typedef struct busCounts {

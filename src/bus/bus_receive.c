@@ -274,7 +274,7 @@ static void takeUpdate(clusterBus *b, clusterNode *sender, const message *m) {
     busApplyTopology(b, &acts);
 }
 
-static void takeOther(clusterBus *b, clusterNode *sender, const message *m) {
+static void takeOther(clusterBus *b, const busLink *l, clusterNode *sender, const message *m) {
     size_t size = m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES);
     switch (m->type) {
     case MESSAGE_FAIL: takeFail(b, sender, m); break;
@@ -287,7 +287,7 @@ static void takeOther(clusterBus *b, clusterNode *sender, const message *m) {
     case MESSAGE_MODULE:
         if (!sender) break;
         b->counts.module_received += size;
-        b->procs->module(b->arg, sender, m);
+        b->procs->module(b->arg, l, sender, m);
         break;
     case MESSAGE_AUTH_REQUEST:
         if (sender) takeRequest(b, sender, &m->header);
@@ -382,6 +382,6 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
     if (m->type <= MESSAGE_MEET) {
         takeTopology(b, l, sender, m);
     } else {
-        takeOther(b, sender, m);
+        takeOther(b, l, sender, m);
     }
 }

@@ -55,6 +55,8 @@ void clusterStateUpdate(clusterState *s, const clusterMap *m, const busRules *ru
     }
     if (lost_data && primary)
         wrong = "I was started without the data that a replica keeps: it has to be promoted.";
+    if (s->lacks_shared)
+        wrong = "I do not have the users and functions that the nodes share so far.";
     if (!wrong && !s->ok && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
     bool changed = !wrong != s->ok;
     if (changed && !wrong) logNotice("Cluster state changed: ok");

@@ -17,6 +17,8 @@ typedef struct clusterState {
     int size;            /* primaries with slots */
     int64_t first_ms;    /* time of the first update */
     int64_t minority_ms; /* last time the majority of the voting nodes was not reachable */
+    /* Kept by the owner: this node waits for users or functions that the nodes share. */
+    bool lacks_shared;
 } clusterState;
 
 /* Updates the state. It is ok if all slots are covered (if required), the majority of voting nodes

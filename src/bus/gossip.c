@@ -267,6 +267,13 @@ void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
     clusterMapSetFlags(m, from, h->node_flags & told, ~(uint32_t)h->node_flags & told);
     from->takes_priority = h->own_flags & MESSAGE_TAKES_PRIORITY;
     from->takes_capa = h->own_flags & MESSAGE_TAKES_CAPA;
+    from->shares_acl = h->own_flags & MESSAGE_SHARES_ACL;
+    from->shares_functions = h->own_flags & MESSAGE_SHARES_FUNCTIONS;
+    if (!from->shares_acl && !from->shares_functions) {
+        from->sharing = SHARING_NONE;
+    } else if (from->sharing < SHARING_BEGUN) {
+        from->sharing = SHARING_BEGUN;
+    }
 }
 
 bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,

@@ -15,7 +15,7 @@ typedef struct gossipRules {
     bool cluster_ok;    /* the state of the cluster */
     bool announces_ip;  /* else receivers use the address of the connection */
     uint8_t flags;      /* enum messageFlag */
-    uint8_t own_flags;  /* enum messageOwnFlag */
+    uint16_t own_flags; /* enum messageOwnFlag */
     uint16_t supported; /* enum nodeFlag: NODE_HAS_... */
     int percent;        /* of the nodes in each message */
     int64_t now_ms;

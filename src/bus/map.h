@@ -46,6 +46,7 @@ struct clusterNode {
     int64_t lacking_ms; /* since when electionLacksQuorum(); 0: it does not; -1: the log tells it */
     int replica_priority;            /* replicas with a lower one are elected first */
     bool takes_priority, takes_capa; /* understands a replica's priority; CAPA of ESTABLISH */
+    nodeSharing sharing;             /* kept by the owner of the map, too */
     bool unclaims;                   /* it does not claim slots that it has granted */
     bool has_told;                   /* which slots it claims, since this node has started */
     bool has_told_shard; /* its shard_id is what it has told itself since this node started */
@@ -69,9 +70,9 @@ struct clusterNode {
     int64_t ahead_ms;    /* since when its set is later than that of this node; 0: it is not */
     failReport *reports; /* map_reports.c */
     int report_count;
-    /* For the bus: the connections with this node, and whether the outbound one is up. */
+    /* For the bus: its connections, whether the outbound one is up; what it shares. */
     struct nodeLinks *links;
-    bool is_connected;
+    bool is_connected, shares_acl, shares_functions;
 };
 
 /* What has to be done after changes; the owner of the map clears the bits that it has dealt
@@ -134,8 +135,7 @@ typedef struct clusterMap {
     uint64_t paused_epoch;
     voterSet voters;       /* voters.h */
     bool has_heard_voters; /* other nodes have told of sets, or of the directive, since the start */
-    /* Called before a node is removed; may be NULL. */
-    void (*on_remove)(void *arg, clusterNode *n);
+    void (*on_remove)(void *arg, clusterNode *n); /* before a node is removed; may be NULL */
     void *on_remove_arg;
 } clusterMap;
 

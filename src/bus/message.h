@@ -88,6 +88,8 @@ enum messageOwnFlag {
     MESSAGE_ABOUT_VOTERS = 1u << 5,   /* AUTH_REQUEST: of a node that makes a new set of voters */
     MESSAGE_TAKES_PRIORITY = 1u << 6, /* it understands the extension with that of a replica */
     MESSAGE_TAKES_CAPA = 1u << 7,     /* it understands CAPA of SYNCSLOTS ESTABLISH */
+    MESSAGE_SHARES_ACL = 1u << 8,     /* cluster-shared-acl */
+    MESSAGE_SHARES_FUNCTIONS = 1u << 9, /* cluster-shared-functions */
 };
 
 enum {
@@ -107,7 +109,7 @@ typedef struct messageHeader {
     uint16_t node_flags; /* enum nodeFlag */
     uint8_t state;       /* 0: the cluster is ok, 1: it is not */
     uint8_t flags;       /* enum messageFlag */
-    uint8_t own_flags;   /* enum messageOwnFlag */
+    uint16_t own_flags;  /* enum messageOwnFlag */
     uint64_t current_epoch;
     uint64_t epoch;       /* of the slots: a replica sends its primary's epoch and slots */
     uint64_t offset;      /* of replication */

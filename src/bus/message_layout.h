@@ -35,7 +35,7 @@ enum {
     AT_NODE_FLAGS = 2250,
     AT_STATE = 2252,
     AT_FLAGS = 2253,
-    AT_OWN_FLAGS = 2254,
+    AT_OWN_FLAGS = 2254, /* the low byte; the other one follows it */
 
     /* In the short form a number is where the slots begin, and what follows them is before its
      * usual offset by so much. */

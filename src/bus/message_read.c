@@ -56,7 +56,7 @@ static void readHeader(const char *from, bool is_short, messageHeader *h) {
     h->node_flags = loadBig16(tail + (AT_NODE_FLAGS - before));
     h->state = (uint8_t)tail[AT_STATE - before];
     h->flags = (uint8_t)tail[AT_FLAGS - before];
-    h->own_flags = (uint8_t)tail[AT_OWN_FLAGS - before];
+    h->own_flags = loadU16(tail + (AT_OWN_FLAGS - before));
     h->current_epoch = loadBig64(from + AT_CURRENT_EPOCH);
     h->epoch = loadBig64(from + AT_EPOCH);
     h->offset = loadBig64(from + AT_OFFSET);

@@ -32,7 +32,7 @@ static void putHeader(char *to, const messageHeader *h, bool is_short) {
     storeBig16(tail + (AT_NODE_FLAGS - before), h->node_flags);
     tail[AT_STATE - before] = (char)h->state;
     tail[AT_FLAGS - before] = (char)h->flags;
-    tail[AT_OWN_FLAGS - before] = (char)h->own_flags;
+    storeU16(tail + (AT_OWN_FLAGS - before), h->own_flags);
     storeBig64(to + AT_CURRENT_EPOCH, h->current_epoch);
     storeBig64(to + AT_EPOCH, h->epoch);
     storeBig64(to + AT_OFFSET, h->offset);

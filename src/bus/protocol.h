@@ -39,6 +39,14 @@ enum nodeFlag {
     NODE_TAKES_NACK = 1u << 14,     /* it understands refused votes (Valkey 9.2) */
 };
 
+/* What is known, since this node has started, of another one's users and functions. */
+typedef enum nodeSharing {
+    SHARING_UNKNOWN, /* nothing was heard from it */
+    SHARING_NONE,    /* it does not share any */
+    SHARING_BEGUN,
+    SHARING_DONE /* this node has got all that it had at some time */
+} nodeSharing;
+
 /* Which nodes vote (voters.h). */
 typedef enum voterRule {
     VOTERS_OWNERS, /* primaries with slots, as in Valkey */

@@ -18,7 +18,8 @@ int clusterDatabases(void);
 /* True if this node is a replica by its configuration file: also one that follows nobody yet, as
  * the address of its primary is not known. */
 bool clusterIsReplica(void);
-/* To be called when the dataset has been loaded at the start. */
+/* To be called at the start when the users have been loaded, and when the dataset has been. */
+void clusterAfterUsers(void);
 void clusterAfterLoad(void);
 /* The process ends, nothing refuses any more: for SHUTDOWN FAILOVER adds an order to a replica to
  * the stream, which is to be sent before the exit. `flags` are those of engine/hooks.h. */

@@ -26,6 +26,7 @@ typedef struct clusterConfig {
     uint64_t cluster_link_sendbuf_limit; /* bytes, 0: no limit */
     bool cluster_slot_stats_enabled;
     char *cluster_bus_secret; /* empty: none */
+    bool cluster_shared_acl, cluster_shared_functions;
     clusterSeeds cluster_seeds;
     /* Requests that are allowed while the cluster is down. */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;

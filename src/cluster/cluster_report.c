@@ -14,6 +14,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
+#include "cluster/shared_state.h"
 #include "engine/reply.h"
 #include "repl/role.h"
 
@@ -114,6 +115,7 @@ static void printOwnFields(str *out) {
                     links[1]);
     printVoters(out);
     printLacking(out);
+    sharedPrintInfo(out);
 }
 
 void clusterPrintInfo(str *out) {

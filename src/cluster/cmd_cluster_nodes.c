@@ -11,6 +11,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/shared_state.h"
 #include "engine/hot.h"
 #include "engine/hotkeys.h"
 #include "engine/reply.h"
@@ -85,6 +86,7 @@ void clusterResetCommand(ctx *c) {
         char old_id[NODE_ID_LEN];
         memcpy(old_id, serverMap.myself->id, NODE_ID_LEN);
         busReset(&serverBus, hard);
+        sharedReset();
         logReset(hard, old_id);
         serverRoleChanged();
         hotkeysWindowClear();

@@ -16,6 +16,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_file.h"
 #include "cluster/server_map.h"
+#include "cluster/shared_state.h"
 #include "cluster/shutdown.h"
 #include "cluster/slot_export.h"
 #include "cluster/slot_import.h"
@@ -36,10 +37,15 @@ bool clusterIsReplica(void) {
     return clusterIsEnabled() && !(serverMap.myself->flags & NODE_PRIMARY);
 }
 
+void clusterAfterUsers(void) {
+    if (clusterIsEnabled()) sharedReadUsers();
+}
+
 void clusterAfterLoad(void) {
     if (!clusterIsEnabled()) return;
     slotMigrationAfterLoad();
     serverRoleVerify();
+    sharedStart();
 }
 
 static void printCluster(str *out) {
@@ -78,6 +84,7 @@ static void saveBeforeExit(const serverEvent *e) {
     check(e->kind == SERVER_SHUTDOWN);
     logNotice("Saving the cluster configuration file before exiting.");
     if (serverMapSave(&why) == OK) serverMap.changed = 0;
+    sharedSaveNow();
 }
 
 /* A changed directive counts for the next request and message, not only from the next tick. */
@@ -108,6 +115,7 @@ static void tickBus(int64_t budget_us) {
     serverMapNoteOrders();
     serverMapAnnounce(); /* ports may have changed */
     serverBusTick(budget_us);
+    sharedTick(budget_us);
     serverMapNote();
     clusterSetslotTick();
 }
@@ -119,6 +127,7 @@ void clusterApplyChanges(void) {
     if (!clusterIsEnabled()) return;
     bool ordered = serverMap.changed & (CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC);
     slotMigrationStep();
+    sharedStep();
     serverBusStep();
     /* The slots of a replica that takes over must not be hidden when the next request comes. */
     if (serverMap.changed & CLUSTER_MAP_OWN_SLOTS) slotMigrationStep();

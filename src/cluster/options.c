@@ -9,6 +9,7 @@
 #include "bus/valid.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_map.h"
+#include "cluster/shared_state.h"
 #include "cluster/slot_stats.h"
 
 clusterConfig clusterConf;
@@ -105,6 +106,10 @@ const configOption clusterOptions[] = {
                 .apply = slotStatsApply),
     CONFIG_STRING("cluster-bus-secret", clusterConf.cluster_bus_secret, "",
                   .flags = CONFIG_SENSITIVE),
+    CONFIG_BOOL("cluster-shared-acl", clusterConf.cluster_shared_acl, false,
+                .apply = sharedApplyDirective),
+    CONFIG_BOOL("cluster-shared-functions", clusterConf.cluster_shared_functions, false,
+                .apply = sharedApplyDirective),
     CONFIG_SPECIAL("cluster-seeds", &seeds, "", .flags = CONFIG_MULTI_WORD),
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.bus.validity_factor, 10, 0, INT_MAX,

@@ -24,6 +24,8 @@
 #include "cluster/redirect.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/shared_link.h"
+#include "cluster/shared_state.h"
 #include "cluster/slot_stats.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
@@ -224,7 +226,10 @@ static void sendOn(void *arg, busLink *l, const str *bytes) {
 /* The connection is established. True if its ends have to prove first that they know the secret. */
 static bool beginSecret(busConn *bc) {
     uint8_t nonce[SECRET_NONCE_LEN];
-    if (!clusterConf.cluster_bus_secret[0]) return false;
+    if (!clusterConf.cluster_bus_secret[0]) {
+        bc->link->is_proven = netTlsForCluster(); /* both ends have certificates */
+        return false;
+    }
     randomSecret(nonce, sizeof(nonce));
     bc->secret = memNew(busSecret);
     serverLinks.unproven++;
@@ -257,6 +262,7 @@ static bool takeSecret(busConn *bc, slice *bytes) {
     if (bc->out.len > bc->sent) outGrew(bc);
     if (verdict == SECRET_PENDING) return false;
     endSecret(bc);
+    bc->link->is_proven = true;
     if (!bc->link->is_inbound) busOpened(&serverBus, bc->link, serverBusNowMs());
     return bc->link && bytes->len;
 }
@@ -549,8 +555,12 @@ static void published(void *arg, bool shard, slice channel, slice text) {
     if (shard) slotStatsDelivered(channel, text);
 }
 
-static void moduleMessage(void *arg, clusterNode *from, const message *m) {
+static void moduleMessage(void *arg, const busLink *l, clusterNode *from, const message *m) {
     (void)arg;
+    if (m->module_id == SHARED_MODULE_ID) {
+        if (l->is_proven) sharedLinkReceived(from, m->module_type, m->payload);
+        return;
+    }
     peersReceived(from, m->module_id, m->module_type, m->payload);
 }
 
@@ -587,6 +597,8 @@ void serverBusTakeRules(void) {
     serverBus.server = (busServer){.tls = netTlsForCluster(),
                                    .announces_ip = clusterConf.cluster_announce_ip[0] != '\0',
                                    .forbids_failover = clusterPeersForbidFailover(),
+                                   .shares_acl = sharedAnnouncesAcl(),
+                                   .shares_functions = sharedAnnouncesFunctions(),
                                    .repl_ping_ms = replPingMs(),
                                    .quorum = replQuorumSize(),
                                    .read_lease_ms = replReadLeaseMs(),

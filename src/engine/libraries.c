@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 static const libraryKeeper *keeper;
+static libraryListener *listener;
 
 void librariesSetKeeper(const libraryKeeper *to) { keeper = to; }
 
@@ -20,4 +21,18 @@ status librariesLoad(slice code, bool replace, reason *why) {
 
 void librariesClear(void) {
     if (keeper) keeper->clear();
+}
+
+void librariesEachName(libraryVisitProc *visit, void *arg) {
+    if (keeper) keeper->each_name(visit, arg);
+}
+
+slice librariesCode(slice name) { return keeper ? keeper->code(name) : (slice){NULL, 0}; }
+
+bool librariesRemove(slice name) { return keeper && keeper->remove(name); }
+
+void librariesListen(libraryListener *proc) { listener = proc; }
+
+void librariesChanged(slice name) {
+    if (listener) listener(name);
 }

@@ -110,6 +110,7 @@ static void place(library *l) {
     for (int i = 0; i < l->function_count; i++) insert(&l->functions[i]);
     functions.function_count += (size_t)l->function_count;
     functions.bytes += libraryBytes(l);
+    librariesChanged(strSlice(&l->name));
 }
 
 void libraryDelete(library *l) {
@@ -123,6 +124,7 @@ void libraryDelete(library *l) {
     functions.function_count -= (size_t)l->function_count;
     functions.bytes -= libraryBytes(l);
     listRemove(all(), &l->node);
+    librariesChanged(strSlice(&l->name));
     freeLibrary(l, true);
 }
 
@@ -152,6 +154,7 @@ void librariesFlush(bool later) {
         listNode *n = all()->head.next;
         listRemove(all(), n);
         listAppend(&g->libraries, n);
+        librariesChanged(strSlice(&LIST_OWNER(n, library, node)->name));
     }
     memFree(functions.buckets);
     functions.buckets = NULL;
@@ -366,8 +369,28 @@ static status loadFromFile(slice code, bool replace, reason *why) {
     return st;
 }
 
-static const libraryKeeper keeper = {
-    .each = eachLibrary, .load = loadFromFile, .clear = clearForLoad};
+static void eachName(libraryVisitProc *visit, void *arg) {
+    for (listNode *n = listFirst(all()); n; n = listNext(all(), n))
+        visit(arg, strSlice(&LIST_OWNER(n, library, node)->name));
+}
+
+static slice codeOf(slice name) {
+    const library *l = libraryFind(name);
+    return l ? strSlice(&l->code) : (slice){NULL, 0};
+}
+
+static bool removeNamed(slice name) {
+    library *l = libraryFind(name);
+    if (l) libraryDelete(l);
+    return l != NULL;
+}
+
+static const libraryKeeper keeper = {.each = eachLibrary,
+                                     .load = loadFromFile,
+                                     .clear = clearForLoad,
+                                     .each_name = eachName,
+                                     .code = codeOf,
+                                     .remove = removeNamed};
 
 status functionsInit(reason *why) {
     hotCheck(threadIsMain());

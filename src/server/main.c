@@ -171,7 +171,10 @@ static void loadModules(void) {
 /* Rules of users can name commands of modules. No client has been served before. */
 static void loadUsers(void) {
     reason why;
-    if (aclLoadUsers(&why) == OK) return;
+    if (aclLoadUsers(&why) == OK) {
+        clusterAfterUsers();
+        return;
+    }
     logWarning("%s", why.text);
     exit(1);
 }

@@ -179,8 +179,8 @@ static void pauseWrites(void *arg, int64_t until_ms) { (void)arg, (void)until_ms
 static void publish(void *arg, bool shard, slice channel, slice text) {
     (void)arg, (void)shard, (void)channel, (void)text;
 }
-static void module(void *arg, clusterNode *from, const message *m) {
-    (void)arg, (void)from, (void)m;
+static void module(void *arg, const busLink *l, clusterNode *from, const message *m) {
+    (void)arg, (void)l, (void)from, (void)m;
 }
 
 static const busProcs procs = {.connect = connectLink,

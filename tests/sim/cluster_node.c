@@ -239,7 +239,7 @@ static void ignorePublish(void *arg, bool shard, slice channel, slice text) {
     simFail("node %d receives a message of pub/sub", ((simNode *)arg)->host);
 }
 
-static void ignoreModule(void *arg, clusterNode *from, const message *m) {
+static void ignoreModule(void *arg, const busLink *l, clusterNode *from, const message *m) {
     (void)from, (void)m;
     simFail("node %d receives a message of a module", ((simNode *)arg)->host);
 }

@@ -22,6 +22,7 @@ int test_seeds(void);
 int test_slot_job(void);
 int test_slot_moves(void);
 int test_voters(void);
+int test_shared_state(void);
 
 int main(void) {
     int failed = 0;
@@ -46,5 +47,6 @@ int main(void) {
     failed += test_slot_job();
     failed += test_slot_moves();
     failed += test_voters();
+    failed += test_shared_state();
     return failed != 0;
 }

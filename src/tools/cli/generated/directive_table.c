@@ -79,6 +79,8 @@ const knownDirective knownDirectives[] = {
     {"cluster-replicas-vote", "no", NULL},
     {"cluster-require-full-coverage", "yes", NULL},
     {"cluster-seeds", "", NULL},
+    {"cluster-shared-acl", "no", NULL},
+    {"cluster-shared-functions", "no", NULL},
     {"cluster-slave-no-failover", "no", NULL},
     {"cluster-slave-validity-factor", "10", NULL},
     {"cluster-slot-migration-log-max-len", "1000", NULL},
@@ -322,4 +324,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 316;
+const int knownDirectiveCount = 318;
