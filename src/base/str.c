@@ -127,28 +127,33 @@ static const char *appendPrecise(str *s, const char *format, va_list *args) {
 static bool appendPlain(str *s, const char *format, va_list *args) {
     hotCheck(s->len <= s->cap);
     for (;;) {
-        size_t plain = strcspn(format, "%");
-        strAppend(s, format, plain);
-        format += plain;
-        if (!*format++) return true;
-        const char *size = format, *text;
+        const char *mark = strchr(format, '%'), *text;
+        size_t plain = mark ? (size_t)(mark - format) : strlen(format);
+        /* With space for a number after it: one reservation for both. */
+        char *at = (char *)memcpy(strReserve(s, plain + NUMBER_TEXT_MAX), format, plain) + plain;
+        if (!mark) {
+            strGrow(s, plain);
+            return true;
+        }
+        const char *size = format = mark + 1;
         if (*format == 'z') format++;
         while (*format == 'l' && format < size + 2) format++;
         switch (*format++) {
-        case 'd': strAppendInt(s, signedArg(args, size)); break;
-        case 'u':
-            strGrow(s, numberPrintUint(strReserve(s, NUMBER_TEXT_MAX), unsignedArg(args, size)));
-            break;
+        case 'd': strGrow(s, plain + numberPrintInt(at, signedArg(args, size))); break;
+        case 'u': strGrow(s, plain + numberPrintUint(at, unsignedArg(args, size))); break;
         case 's':
             text = *size == 's' ? va_arg(*args, const char *) : NULL;
             if (!text) return false;
+            strGrow(s, plain);
             strAppendText(s, text);
             break;
         case '%':
             if (*size != '%') return false;
-            strAppendByte(s, '%');
+            *at = '%';
+            strGrow(s, plain + 1);
             break;
         case '.':
+            strGrow(s, plain);
             format = *size == '.' ? appendPrecise(s, size, args) : NULL;
             if (!format) return false;
             break;
