@@ -45,11 +45,13 @@ PING = b"*1\r\n$4\r\nPING\r\n"
 
 
 class Server:
-    """A server process and one connection to it."""
+    """A server process and one connection to it. `prepare` gets its folder and port before it starts."""
 
-    def __init__(self, binary, cluster=False, extra=()):
+    def __init__(self, binary, cluster=False, extra=(), prepare=None):
         self.port, self.guard = reserve_port()  # for as long as this object lives
         self.dir = tempfile.mkdtemp()
+        if prepare:
+            prepare(self.dir, self.port)
         arguments = [binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
                      "--enable-debug-command", "yes", "--loglevel", "warning", *extra]
         if cluster:
