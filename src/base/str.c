@@ -5,7 +5,10 @@
  * one thread at a time. */
 #include "base/str.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -84,30 +87,75 @@ static uint64_t unsignedArg(va_list *args, const char *size) {
     return size[0] == 'z' ? va_arg(*args, size_t) : va_arg(*args, unsigned);
 }
 
-/* Appends formatted text if all conversions are texts and integers without flags, width and
- * precision, as most in INFO are. It exists because printf() takes several times as long. False: a
- * part of the text may have been appended. */
+/* "%.2f" in integers: the exact value is rounded to even, as printf() does. False: not negative
+ * numbers below 2^53 only. */
+static bool appendHundredths(str *s, double value) {
+    if (signbit(value) || !(value < 9007199254740992.0)) return false;
+    int exponent;
+    uint64_t whole = (uint64_t)ldexp(frexp(value, &exponent), DBL_MANT_DIG) * 100, hundredths = 0;
+    int shift = DBL_MANT_DIG - exponent;
+    hotCheck(shift >= 0);
+    if (shift == 0) {
+        hundredths = whole;
+    } else if (shift < 64) { /* else it is below half of a hundredth */
+        uint64_t half = (uint64_t)1 << (shift - 1), rest = whole & (2 * half - 1);
+        hundredths = whole >> shift;
+        if (rest > half || (rest == half && hundredths & 1)) hundredths++;
+    }
+    strGrow(s, numberPrintUint(strReserve(s, NUMBER_TEXT_MAX), hundredths / 100));
+    char part[] = {'.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10)};
+    strAppend(s, part, sizeof(part));
+    return true;
+}
+
+/* The conversions that begin with a '.': "%.2f" and "%.*s". Returns the format after them; NULL:
+ * another one. */
+static const char *appendPrecise(str *s, const char *format, va_list *args) {
+    if (format[1] == '2' && format[2] == 'f')
+        return appendHundredths(s, va_arg(*args, double)) ? format + 3 : NULL;
+    if (format[1] != '*' || format[2] != 's') return NULL;
+    int most = va_arg(*args, int);
+    const char *text = va_arg(*args, const char *);
+    if (most < 0 || (most && !text)) return NULL;
+    if (most) strAppend(s, text, strnlen(text, (size_t)most));
+    return format + 3;
+}
+
+/* Appends formatted text if all conversions are texts and integers without flags and width, or
+ * those of appendPrecise(), as nearly all in INFO are. It exists because printf() takes several
+ * times as long. False: a part of the text may have been appended. */
 static bool appendPlain(str *s, const char *format, va_list *args) {
     hotCheck(s->len <= s->cap);
     for (;;) {
         const char *mark = strchr(format, '%'), *text;
+        size_t plain = mark ? (size_t)(mark - format) : strlen(format);
+        /* With space for a number after it: one reservation for both. */
+        char *at = (char *)memcpy(strReserve(s, plain + NUMBER_TEXT_MAX), format, plain) + plain;
         if (!mark) {
-            strAppendText(s, format);
+            strGrow(s, plain);
             return true;
         }
-        strAppend(s, format, (size_t)(mark - format));
         const char *size = format = mark + 1;
         if (*format == 'z') format++;
         while (*format == 'l' && format < size + 2) format++;
         switch (*format++) {
-        case 'd': strAppendInt(s, signedArg(args, size)); break;
-        case 'u':
-            strGrow(s, numberPrintUint(strReserve(s, NUMBER_TEXT_MAX), unsignedArg(args, size)));
-            break;
+        case 'd': strGrow(s, plain + numberPrintInt(at, signedArg(args, size))); break;
+        case 'u': strGrow(s, plain + numberPrintUint(at, unsignedArg(args, size))); break;
         case 's':
             text = *size == 's' ? va_arg(*args, const char *) : NULL;
             if (!text) return false;
+            strGrow(s, plain);
             strAppendText(s, text);
+            break;
+        case '%':
+            if (*size != '%') return false;
+            *at = '%';
+            strGrow(s, plain + 1);
+            break;
+        case '.':
+            strGrow(s, plain);
+            format = *size == '.' ? appendPrecise(s, size, args) : NULL;
+            if (!format) return false;
             break;
         default: return false;
         }

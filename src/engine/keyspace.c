@@ -389,19 +389,35 @@ static void expire(int64_t budget_us) {
 }
 
 static void expireTick(int64_t budget_us) {
-    enum { TURN_US = 4 * EXPIRE_PIECE_US };
-    if (mayExpire()) expire(budget_us < TURN_US ? budget_us : TURN_US);
+    if (mayExpire()) expire(budget_us < EXPIRE_PIECE_US ? budget_us : EXPIRE_PIECE_US);
 }
 
-static void expireBetween(void) {
+/* Blocks that the background thread returns are taken back in pieces, too: a million elements of
+ * one value would take 30 ms. */
+static bool takes_back;
+static pace take_pace;
+
+static void takeBack(int64_t began_us) {
+    enum { PIECE_BLOCKS = 10000, SHARE = 25 };
+    takes_back = !storeTakeBack(PIECE_BLOCKS);
+    paceTook(&take_pace, began_us, clockMonoUs(), SHARE);
+}
+
+static void workBetween(void) {
     if (engineHot.current) return; /* a nested turn, within a command */
+    if (unlikely(takes_back)) {
+        int64_t now_us = clockMonoUs();
+        if (now_us >= take_pace.next_us) takeBack(now_us);
+    }
     if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return;
     if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }
 
 int64_t keyspaceNextMs(void) {
-    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return -1;
-    return paceLeftMs(&expire_pace);
+    int64_t take_ms = unlikely(takes_back) ? paceLeftMs(&take_pace) : -1;
+    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return take_ms;
+    int64_t expire_ms = paceLeftMs(&expire_pace);
+    return take_ms >= 0 && take_ms < expire_ms ? take_ms : expire_ms;
 }
 
 static bool expireIsBusy(void) { return storeHasVolatile(keyspaceMain()); }
@@ -425,6 +441,7 @@ static bool reclaimIsBusy(void) { return reclaims; }
 
 void keyspaceFreeLater(void (*free)(void *garbage), void *garbage) {
     bioSubmit(BIO_FREE, free, garbage);
+    takes_back = true;
 }
 
 bool keyspaceFlushesLater(void) { return engineConf.lazyfree_lazy_user_flush; }
@@ -441,7 +458,7 @@ static const tickJob ticks[] = {{"store-clock", 0, clockTick, NULL},
                                 {"resize", 0, resizeTick, resizeIsBusy},
                                 {"reclaim", 100, reclaimTick, reclaimIsBusy},
                                 {0}};
-static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
+static const stageJob stages[] = {{STAGE_EXPIRE, workBetween}, {0}};
 
 static status init(reason *why) {
     storeSetListener(keyspaceMain(), &listener);

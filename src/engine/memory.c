@@ -101,13 +101,16 @@ void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
     if (after > before) told += after - before;
 }
 
+/* Blocks that the background thread has freed, before keys are evicted. */
+enum { TAKE_MAX = 100000 };
+
 /* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
     hotCheck(deadline_us > 0);
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
         clockSleepUs(WAIT_US);
-        (void)storeReclaim(); /* what matters is pending, see above */
+        (void)storeTakeBack(TAKE_MAX); /* what matters is pending, see above */
         if (fits()) return true;
     }
     return fits();
@@ -189,7 +192,7 @@ static void keep(int64_t length_us) {
     if (unlikely(told)) told = sizeMin(told, deliverOnItsWay());
     bool full = false;
     if (unlikely(!fits()))
-        (void)storeReclaim(); /* memory freed in the background counts until it is returned */
+        (void)storeTakeBack(TAKE_MAX); /* freed in the background it counts until it is back */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
         full = !evict(length_us);

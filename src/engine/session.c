@@ -15,6 +15,7 @@
 #include "engine/session_priv.h"
 #include "engine/session_slot.h"
 #include "engine/transaction_priv.h"
+#include "resp/outbuf_drop.h"
 #include "store/store.h"
 
 static struct {
@@ -83,7 +84,7 @@ void sessionClear(session *s) {
     pauseForget(s);
     blockForget(s);
     leaveLists(s);
-    outbufClear(&s->out);
+    outbufDrop(&s->out);
     transactionFree(s);
     sessionSlotsClear(s);
 }

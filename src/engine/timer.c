@@ -6,11 +6,15 @@
 
 #include "base/base.h"
 
+/* What a timer does is a reply or the end of a pause: some 10 us. */
+enum { DUE_PER_TURN = 64 };
+
 static struct {
     engineTimer **heap; /* [0] is unused */
     size_t count, cap;
     uint64_t turn; /* number of calls of timersTurn() that found a timer */
-} timers;
+    int due_left;  /* timers that may be called before the next timersNewTurn() */
+} timers = {.due_left = DUE_PER_TURN};
 
 static void put(size_t at, engineTimer *t) {
     timers.heap[at] = t;
@@ -63,6 +67,11 @@ void timerStop(engineTimer *t) {
     timers.cap = 0;
 }
 
+void timersNewTurn(void) {
+    hotCheck(timers.due_left >= 0);
+    timers.due_left = DUE_PER_TURN;
+}
+
 void timersTurn(int64_t *wait_ms) {
     hotCheck(threadIsMain());
     *wait_ms = -1;
@@ -75,10 +84,11 @@ void timersTurn(int64_t *wait_ms) {
             *wait_ms = next->at_ms - now_ms;
             return;
         }
-        if (next->turn == timers.turn) {
+        if (next->turn == timers.turn || !timers.due_left) {
             *wait_ms = 0;
             return;
         }
+        timers.due_left--;
         timerStop(next);
         next->due(next);
     }

@@ -21,8 +21,11 @@ struct engineTimer {
 void timerSet(engineTimer *t, int64_t at_ms);
 /* May be called if the timer is not set. */
 void timerStop(engineTimer *t);
-/* Calls the timers that have expired. *wait_ms is set to the time until the next one, -1: none.
- * Called by the carriers once per turn. */
+/* Calls the timers that have expired, earliest first; if many did, some now and others in the next
+ * turns, so that other clients are served in between. *wait_ms is set to the time until the next
+ * one, -1: none. Called by the carriers, once or several times per turn. */
 void timersTurn(int64_t *wait_ms);
+/* A turn begins: allows as many timers again. */
+void timersNewTurn(void);
 
 #endif

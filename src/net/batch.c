@@ -18,6 +18,7 @@ inputBatch *batchNew(size_t arena_bytes, int request_max) {
     b->filled_by = NULL;
     b->running = false;
     b->run_count = 0;
+    b->quarters = 0;
     b->arena_used = 0;
     b->output = 0;
     requestBatchInit(&b->requests);

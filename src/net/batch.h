@@ -36,6 +36,7 @@ typedef struct inputBatch {
     bool running;
     int request_max; /* its limit of requests */
     int run_count;
+    int quarters; /* of a millisecond that have passed in commands, as far as executeIsDue() told */
     size_t arena_used, arena_bytes;
     size_t output; /* of sessions with more than one block, since the last stage WRITE */
     char *arena;

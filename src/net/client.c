@@ -5,6 +5,7 @@
  * is waiting to be freed has no callbacks, so that it cannot be reached. Main thread only. */
 #include "net/client.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -25,6 +26,7 @@
 #include "net/priority.h"
 #include "net/tls.h"
 #include "net/trial.h"
+#include "resp/outbuf_drop.h"
 
 static struct {
     list all;
@@ -105,7 +107,7 @@ void clientCloseLater(client *cl) {
         return;
     }
     hotCheck(netThreadIsCurrent(cl->owner));
-    if (unlikely(cl->owner->waiting_count)) readerForgetWaiting(cl);
+    if (unlikely(cl->owner->waiting_count + cl->owner->postponed_count)) readerForgetWaiting(cl);
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);
@@ -144,14 +146,19 @@ static void clientFree(client *cl) {
     memFree(cl);
 }
 
-void clientFreeClosed(void) {
+void clientFreeClosed(int most) {
     hotCheck(threadIsMain());
+    check(most > 0);
     if (!clients.closing.head.next) return;
     for (listNode *n = listFirst(&clients.closing); n;) {
         client *cl = LIST_OWNER(n, client, closing);
         n = listNext(&clients.closing, n);
         if (cl->session.flags & SESSION_IN_BATCH || sessionIsExecuting(&cl->session)) continue;
         if (unlikely(cl->conn.thread)) continue; /* until it is released */
+        if (!most--) {
+            loopLimitSleep(netLoop(), 0);
+            return;
+        }
         clientFree(cl);
     }
 }
@@ -266,5 +273,6 @@ void netCloseAll(void) {
         cl->session.flags &= ~SESSION_IN_BATCH;
         clientCloseLater(cl);
     }
-    clientFreeClosed();
+    clientFreeClosed(INT_MAX);
+    (void)outbufFreeDropped(SIZE_MAX); /* nothing is left */
 }

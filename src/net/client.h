@@ -49,8 +49,8 @@ void clientCloseLater(client *cl);
 /* The same, because reading from it, or writing to it (`what`: "Reading" or "Writing"), has failed:
  * `error` says why; NULL: the other end has closed the connection. Logs it. */
 void clientFailed(client *cl, const char *what, const char *error);
-/* Stage FREE: frees closed clients. */
-void clientFreeClosed(void);
+/* Stage FREE: frees up to `most` closed clients; the others in the next turns. */
+void clientFreeClosed(int most);
 /* All clients, oldest first. */
 list *clientAll(void);
 /* Memory of a client in bytes: struct, buffers, output. */
@@ -69,6 +69,8 @@ size_t clientSessionMemory(const client *cl);
 void readerReadable(conn *c);
 /* Adds bytes that were received before the client was created; they are run in this turn. */
 void readerBegin(client *cl, slice bytes);
+/* Stage EXECUTE, after the requests of others: continues pipelines that took long. */
+void readerContinue(void);
 /* Frees the input of a client that is being closed, unless it is in use in this turn. */
 void readerDropInput(client *cl);
 /* Visits the sessions of all clients. */
@@ -124,6 +126,8 @@ bool limitsAreBusy(void);
 void clientAppendPeer(const client *cl, str *out);
 /* Appends the line of CLIENT LIST. */
 void clientDescribe(const session *s, str *out);
+/* Keeps the client's addresses for its following lines, which then need no system calls. */
+void clientKeepAddresses(client *cl);
 /* Like clientDescribe() for a log: omits user data if hide-user-data-from-log is on. */
 void clientDescribeForLog(const client *cl, str *out);
 /* Who a client is, without what it does, as Valkey logs it with an order. `hides`: without the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Lines of CLIENT LIST, and the filters of CLIENT LIST and CLIENT KILL. The order of fields is
- * Valkey's, because tools parse it. A line costs two system calls for addresses. Main thread
- * only. */
+ * Valkey's, because tools parse it. The first line of a client costs two system calls for
+ * addresses, which are kept in a session slot. Main thread only. */
 #include "net/client_list.h"
 
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "engine/session_report.h"
+#include "engine/session_slot.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "io/net_addr.h"
@@ -23,7 +24,8 @@
 #include "net/net_thread.h"
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
-enum { LINE_BYTES = 512 }; /* most lines fit into this */
+/* What a line needs beside its texts: names of fields, and numbers. */
+enum { LINE_BYTES = 1024 };
 
 typedef enum clientType {
     CLIENT_NORMAL,
@@ -34,8 +36,48 @@ typedef enum clientType {
 
 /* ------------------------------------------------------- properties of a client */
 
+/* Both addresses of a TCP connection, which never change. */
+typedef struct knownAddresses {
+    uint8_t peer_len, local_len;
+    char text[]; /* the peer's, then this server's */
+} knownAddresses;
+
+static void freeAddresses(session *s, void *state) {
+    (void)s; /* they belong to no other */
+    memFree(state);
+}
+
+static size_t addressesMemory(const void *state) { return memSizeOf(state); }
+
+static const sessionSlot address_slot = {"addresses", freeAddresses, addressesMemory};
+
+static int addressSlot(void) {
+    static int index = -1;
+    if (unlikely(index < 0)) index = sessionSlotRegister(&address_slot);
+    return index;
+}
+
+void clientKeepAddresses(client *cl) {
+    hotCheck(threadIsMain());
+    session *s = &cl->session;
+    if (s->flags & SESSION_UNIX_SOCKET || sessionSlotGet(s, addressSlot())) return;
+    char peer[NET_ADDR_TEXT_MAX], local[NET_ADDR_TEXT_MAX];
+    if (!netPeerText(cl->conn.fd, peer) || !netLocalText(cl->conn.fd, local)) return;
+    size_t peer_len = strlen(peer), local_len = strlen(local);
+    knownAddresses *known = memAlloc(sizeof(*known) + peer_len + local_len);
+    known->peer_len = (uint8_t)peer_len;
+    known->local_len = (uint8_t)local_len;
+    memcpy(known->text, peer, peer_len);
+    memcpy(known->text + peer_len, local, local_len);
+    sessionSlotSet(s, addressSlot(), known);
+}
+
 /* "ip:port" of one end. Paths of Unix sockets are in brackets, like every text with a colon. */
 static slice addressOf(const client *cl, bool peer, char dst[ADDRESS_MAX]) {
+    const knownAddresses *known = sessionSlotGet(&cl->session, addressSlot());
+    if (known)
+        return peer ? sliceMake(known->text, known->peer_len)
+                    : sliceMake(known->text + known->peer_len, known->local_len);
     bool local = cl->session.flags & SESSION_UNIX_SOCKET;
     char path[NET_ADDR_TEXT_MAX], *text = local ? path : dst;
     (void)(peer ? netPeerText(cl->conn.fd, text)
@@ -157,60 +199,76 @@ static size_t argumentsOf(const session *s) {
 
 /* ------------------------------------------------------------------ the line */
 
-static void appendField(str *out, const char *name, slice value) {
+/* Appends to what clientDescribe() has reserved: a name with its '=', and a value. Inline, so that
+ * the lengths of names are constants. */
+static inline __attribute__((always_inline)) char *addField(char *at, const char *name,
+                                                            slice value) {
     size_t len = strlen(name);
-    char *at = strReserve(out, len + value.len + 2);
-    *at = ' ';
-    memcpy(at + 1, name, len);
-    at[len + 1] = '=';
-    if (value.len) memcpy(at + len + 2, value.ptr, value.len);
-    strGrow(out, len + value.len + 2);
+    memcpy(at, name, len);
+    if (value.len) memcpy(at + len, value.ptr, value.len);
+    return at + len + value.len;
 }
 
-static void appendNumber(str *out, const char *name, int64_t value) {
-    char digits[NUMBER_TEXT_MAX];
-    appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
+static inline __attribute__((always_inline)) char *addNumber(char *at, const char *name,
+                                                             int64_t value) {
+    size_t len = strlen(name);
+    memcpy(at, name, len);
+    at += len;
+    if (value < 0 || value > 9) return at + numberPrintInt(at, value);
+    *at = (char)('0' + value);
+    return at + 1;
 }
 
 /* Input: pending bytes (including large arguments), free buffer space, arguments of the running
  * command, queued transaction. */
-static void appendInput(const session *s, const client *cl, str *out) {
+static char *addInput(const session *s, const client *cl, char *at) {
     size_t waiting = cl ? cl->in_len + requestParserBytes(&cl->parser) : 0;
     size_t room = cl ? clientInputCap(cl) - cl->in_len : 0;
-    appendNumber(out, "qbuf", (int64_t)waiting);
-    appendNumber(out, "qbuf-free", (int64_t)room);
-    appendNumber(out, "argv-mem", (int64_t)argumentsOf(s));
-    appendNumber(out, "multi-mem", (int64_t)transactionMemory(s));
+    at = addNumber(at, " qbuf=", (int64_t)waiting);
+    at = addNumber(at, " qbuf-free=", (int64_t)room);
+    at = addNumber(at, " argv-mem=", (int64_t)argumentsOf(s));
+    return addNumber(at, " multi-mem=", (int64_t)transactionMemory(s));
 }
 
 /* Output: the first block is reported as the reply buffer, the others as the reply list; for a
  * replica the list is the part of the replication stream that is kept for it. */
-static void appendOutput(const session *s, const sessionReport *report, str *out) {
+static char *addOutput(const session *s, const sessionReport *report, char *at) {
     enum { STREAM_BLOCK_OVERHEAD = 64 };
     const outbuf *o = &s->out;
     if (report->is_replica) {
         int64_t bytes = (int64_t)report->stream_bytes;
-        appendNumber(out, "rbs", 0);
-        appendNumber(out, "rbp", 0);
-        appendNumber(out, "obl", 0);
-        appendNumber(out, "oll", report->stream_blocks);
-        appendNumber(out, "omem", bytes + report->stream_blocks * STREAM_BLOCK_OVERHEAD);
-        return;
+        at = addField(at, " rbs=0 rbp=0 obl=0", SLICE(""));
+        at = addNumber(at, " oll=", report->stream_blocks);
+        return addNumber(at, " omem=", bytes + report->stream_blocks * STREAM_BLOCK_OVERHEAD);
     }
     size_t blocks = outbufBlocks(o), memory = outbufMemory(o);
     size_t first = sizeMin(memory, OUTBLOCK_SIZE);
     struct iovec head = {NULL, 0};
     (void)outbufIovecs(o, &head, 1); /* none if nothing is pending */
-    appendNumber(out, "rbs", (int64_t)first);
-    appendNumber(out, "rbp", 0);
-    appendNumber(out, "obl", (int64_t)head.iov_len);
-    appendNumber(out, "oll", blocks > 1 ? (int64_t)blocks - 1 : 0);
-    appendNumber(out, "omem", blocks > 1 ? (int64_t)(memory - first) : 0);
+    at = addNumber(at, " rbs=", (int64_t)first);
+    at = addNumber(at, " rbp=0 obl=", (int64_t)head.iov_len);
+    at = addNumber(at, " oll=", blocks > 1 ? (int64_t)blocks - 1 : 0);
+    return addNumber(at, " omem=", blocks > 1 ? (int64_t)(memory - first) : 0);
 }
 
 static slice eventsOf(const client *cl) {
     bool reads = cl->conn.on_read || cl->conn.thread, writes = cl->conn.on_write;
     return reads ? (writes ? SLICE("rw") : SLICE("r")) : (writes ? SLICE("w") : SLICE(""));
+}
+
+/* The fields that describe the session alone, from "age" to "watch". */
+static char *addState(const session *s, const sessionReport *report, char *at) {
+    char flags[FLAGS_MAX];
+    at = addNumber(at, " age=", ageOf(s));
+    at = addNumber(at, " idle=", idleOf(s));
+    at = addField(at, " flags=", flagsReported(s, report, flags));
+    at = addField(at, " capa=", capabilitiesOf(s));
+    at = addNumber(at, " db=", s->db_id);
+    at = addNumber(at, " sub=", (int64_t)report->channels);
+    at = addNumber(at, " psub=", (int64_t)report->patterns);
+    at = addNumber(at, " ssub=", (int64_t)report->shard_channels);
+    at = addNumber(at, " multi=", transactionCount(s));
+    return addNumber(at, " watch=", (int64_t)watchCount(s));
 }
 
 /* A session that no connection belongs to (of a module, of the append only file) has no addresses
@@ -219,57 +277,61 @@ void clientDescribe(const session *s, str *out) {
     hotCheck(threadIsMain());
     const client *cl = s->carrier == &clientCarrier ? (const client *)s : NULL;
     if (cl && clientIsAway(cl)) ioThreadsSettle();
-    char address[ADDRESS_MAX], flags[FLAGS_MAX];
-    sessionReport report;
-    sessionReportRead(s, &report);
-    (void)strReserve(out, LINE_BYTES);
-    strAppendText(out, "id=");
-    strAppendInt(out, (int64_t)s->id);
-    appendField(out, "addr", cl ? addressOf(cl, true, address) : SLICE(""));
-    appendField(out, "laddr", cl ? addressOf(cl, false, address) : SLICE(""));
-    appendNumber(out, "fd", cl ? cl->conn.fd : -1);
-    appendField(out, "name", sessionName(s));
-    appendNumber(out, "age", ageOf(s));
-    appendNumber(out, "idle", idleOf(s));
-    appendField(out, "flags", flagsReported(s, &report, flags));
-    appendField(out, "capa", capabilitiesOf(s));
-    appendNumber(out, "db", s->db_id);
-    appendNumber(out, "sub", (int64_t)report.channels);
-    appendNumber(out, "psub", (int64_t)report.patterns);
-    appendNumber(out, "ssub", (int64_t)report.shard_channels);
-    appendNumber(out, "multi", transactionCount(s));
-    appendNumber(out, "watch", (int64_t)watchCount(s));
-    appendInput(s, cl, out);
-    appendOutput(s, &report, out);
-    size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
-    appendNumber(out, "tot-mem", (int64_t)((cl ? clientLimitedMemory(cl) : 0) + running));
-    appendField(out, "events", cl ? eventsOf(cl) : SLICE(""));
-    appendField(out, "cmd", commandOf(s));
+    char peer_text[ADDRESS_MAX], local_text[ADDRESS_MAX];
+    slice peer = cl ? addressOf(cl, true, peer_text) : SLICE("");
+    slice local = cl ? addressOf(cl, false, local_text) : SLICE("");
     bool is_super = s->flags & (SESSION_PRIMARY | SESSION_SLOT_EXPORT) ||
                     s->origin == ORIGIN_IMPORT || (!cl && !s->user);
-    appendField(out, "user", is_super ? SLICE("(superuser)") : userNameOf(s));
-    appendNumber(out, "redir", report.redirect);
-    appendNumber(out, "resp", s->proto);
-    appendField(out, "lib-name", libNameOf(s));
-    appendField(out, "lib-ver", libVersionOf(s));
-    appendNumber(out, "tot-net-in", (int64_t)s->bytes_in);
-    appendNumber(out, "tot-net-out", (int64_t)s->bytes_out);
-    appendNumber(out, "tot-cmds", (int64_t)s->commands);
+    slice name = sessionName(s), command = commandOf(s), lib_name = libNameOf(s),
+          lib_version = libVersionOf(s), user = is_super ? SLICE("(superuser)") : userNameOf(s);
+    sessionReport report;
+    sessionReportRead(s, &report);
+    size_t texts =
+        peer.len + local.len + name.len + command.len + lib_name.len + lib_version.len + user.len;
+    char *start = strReserve(out, LINE_BYTES + texts), *at = start;
+    at = addNumber(at, "id=", (int64_t)s->id);
+    at = addField(at, " addr=", peer);
+    at = addField(at, " laddr=", local);
+    at = addNumber(at, " fd=", cl ? cl->conn.fd : -1);
+    at = addField(at, " name=", name);
+    at = addState(s, &report, at);
+    at = addInput(s, cl, at);
+    at = addOutput(s, &report, at);
+    size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
+    at = addNumber(at, " tot-mem=", (int64_t)((cl ? clientLimitedMemory(cl) : 0) + running));
+    at = addField(at, " events=", cl ? eventsOf(cl) : SLICE(""));
+    at = addField(at, " cmd=", command);
+    at = addField(at, " user=", user);
+    at = addNumber(at, " redir=", report.redirect);
+    at = addNumber(at, " resp=", s->proto);
+    at = addField(at, " lib-name=", lib_name);
+    at = addField(at, " lib-ver=", lib_version);
+    at = addNumber(at, " tot-net-in=", (int64_t)s->bytes_in);
+    at = addNumber(at, " tot-net-out=", (int64_t)s->bytes_out);
+    at = addNumber(at, " tot-cmds=", (int64_t)s->commands);
+    check((size_t)(at - start) <= LINE_BYTES + texts);
+    strGrow(out, (size_t)(at - start));
 }
 
 void clientDescribeShort(const client *cl, bool hides, str *out) {
     hotCheck(threadIsMain());
     const session *s = &cl->session;
-    char address[ADDRESS_MAX];
+    char peer_text[ADDRESS_MAX], local_text[ADDRESS_MAX];
     const slice hidden = SLICE("*redacted*");
-    strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
-    appendField(out, "addr", addressOf(cl, true, address));
-    appendField(out, "laddr", addressOf(cl, false, address));
-    appendNumber(out, "fd", cl->conn.fd);
-    appendField(out, "name", hides ? hidden : sessionName(s));
-    appendField(out, "user", hides ? hidden : userNameOf(s));
-    appendField(out, "lib-name", libNameOf(s));
-    appendField(out, "lib-ver", libVersionOf(s));
+    slice peer = addressOf(cl, true, peer_text), local = addressOf(cl, false, local_text);
+    slice name = hides ? hidden : sessionName(s), user = hides ? hidden : userNameOf(s);
+    slice lib_name = libNameOf(s), lib_version = libVersionOf(s);
+    size_t texts = peer.len + local.len + name.len + user.len + lib_name.len + lib_version.len;
+    char *start = strReserve(out, LINE_BYTES + texts), *at = start;
+    at = addNumber(at, "id=", (int64_t)s->id);
+    at = addField(at, " addr=", peer);
+    at = addField(at, " laddr=", local);
+    at = addNumber(at, " fd=", cl->conn.fd);
+    at = addField(at, " name=", name);
+    at = addField(at, " user=", user);
+    at = addField(at, " lib-name=", lib_name);
+    at = addField(at, " lib-ver=", lib_version);
+    strGrow(out, (size_t)(at - start));
 }
 
 /* ------------------------------------------------------------------ parsing filters */

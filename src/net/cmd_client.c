@@ -130,6 +130,7 @@ static void replyLines(ctx *c, str *lines) {
 /* CLIENT INFO. Reply: the caller's line of CLIENT LIST. */
 void clientInfoCommand(ctx *c) {
     str line = STR_EMPTY;
+    if (c->who->carrier == &clientCarrier) clientKeepAddresses(clientOf(c->who));
     sessionDescribe(c->who, &line);
     strAppendByte(&line, '\n');
     replyLines(c, &line);
@@ -142,8 +143,9 @@ void clientListCommand(ctx *c) {
     str lines = STR_EMPTY;
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
-        const client *cl = LIST_OWNER(n, client, all);
+        client *cl = LIST_OWNER(n, client, all);
         if (!clientFilterMatches(&filter, cl, c->who)) continue;
+        clientKeepAddresses(cl);
         clientDescribe(&cl->session, &lines);
         strAppendByte(&lines, '\n');
     }

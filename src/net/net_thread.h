@@ -18,6 +18,8 @@ typedef struct netThread {
     size_t write_bytes_max;
     client **waiting; /* streams that are not read while a command runs; NULL if there are none */
     int waiting_count;
+    client **postponed; /* whose pipelines continue in the next turn, in this order; or NULL */
+    int postponed_count;
 } netThread;
 
 /* The main thread's, for new clients. */
@@ -37,7 +39,7 @@ static inline bool clientIsAway(const client *cl) { return cl->owner != netMainT
 
 /* Sets the callback for readable connections; clients that exist keep theirs. */
 void readerSetProc(connProc *proc);
-/* A client that is going to be closed is not waiting any more. */
+/* A client that is going to be closed is not waiting any more, nor postponed. */
 void readerForgetWaiting(client *cl);
 /* Starts or continues reading. If that fails, the caller closes the client. */
 status readerStart(client *cl) MUST_USE;

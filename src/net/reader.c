@@ -51,7 +51,10 @@ static inputBatch *batchOpen(netThread *t) {
     return t->batch;
 }
 
-void readerOpen(void) { (void)batchOpen(netMainThread()); }
+void readerOpen(void) {
+    (void)batchOpen(netMainThread());
+    executeYield(); /* for long pipelines */
+}
 
 size_t netArgumentsMemory(void) {
     hotCheck(threadIsMain());
@@ -357,7 +360,10 @@ static void stepBatch(inputBatch *b, int prefetched) {
         } else {
             endRun(run);
         }
-        if (unlikely(executeIsDue())) servePriority();
+        if (unlikely(executeIsDue())) {
+            b->quarters++;
+            servePriority();
+        }
     }
     requestBatchClear(&b->requests);
     b->run_count = left;
@@ -365,10 +371,54 @@ static void stepBatch(inputBatch *b, int prefetched) {
     for (int i = 0; i < left; i++) parseRun(b, &b->runs[i]);
 }
 
-/* Executes the batch until no run has requests that can be executed now. */
+static void clientsAdd(client ***clients, int *count, client *cl) {
+    hotCheck(*count >= 0);
+    *clients = memRealloc(*clients, (size_t)(*count + 1) * sizeof(client *));
+    (*clients)[(*count)++] = cl;
+}
+
+/* Streams are executed as they come. Of a long input only what is small beside what was executed
+ * since it was last moved: to postpone a run moves its rest. */
+static bool mayPostpone(const inputBatch *b, const inputRun *run) {
+    enum { SMALL = 64 * 1024, SHARE = 8 };
+    const client *cl = run->cl;
+    size_t rest = run->len - run->parsed_from;
+    if (b->filled_by || cl->conn.thread || cl->session.flags & SESSION_REPLAY) return false;
+    return run->status != REQUEST_BAD && (rest <= SMALL || rest / SHARE <= run->parsed_from);
+}
+
+/* The runs of a batch that has taken long continue in the next turns, after the requests of
+ * others. */
+static NO_INLINE void postponeRuns(inputBatch *b) {
+    netThread *t = b->thread;
+    int kept = 0;
+    b->quarters = 0;
+    for (int i = 0; i < b->run_count; i++) {
+        inputRun run = b->runs[i];
+        client *cl = run.cl;
+        if (!mayPostpone(b, &run)) {
+            b->runs[kept++] = run;
+            continue;
+        }
+        if (run.count) rewindRun(b, &run, 0);
+        endRun(&run);
+        if (listHas(&cl->closing)) continue;
+        check(connOnRead(&cl->conn, NULL) == OK);
+        clientsAdd(&t->postponed, &t->postponed_count, cl);
+    }
+    b->run_count = kept;
+}
+
+/* Executes the batch until no run has requests that can be executed now, or, if that takes long,
+ * the first part. */
 static void runBatch(inputBatch *b) {
+    enum { QUARTERS_MAX = 2 };
     b->running = true;
-    while (b->run_count) stepBatch(b, 0);
+    while (b->run_count) {
+        stepBatch(b, 0);
+        if (unlikely(b->quarters >= QUARTERS_MAX)) postponeRuns(b);
+    }
+    b->quarters = 0;
     b->arena_used = 0;
     b->running = false;
     batchDone(b);
@@ -423,17 +473,47 @@ static void takeWaitingRuns(inputBatch *b) {
 static void waitForCommand(client *cl) {
     netThread *t = netThreadOf(cl);
     check(connOnRead(&cl->conn, NULL) == OK);
-    t->waiting = memRealloc(t->waiting, (size_t)(t->waiting_count + 1) * sizeof(client *));
-    t->waiting[t->waiting_count++] = cl;
+    clientsAdd(&t->waiting, &t->waiting_count, cl);
+}
+
+/* Returns the new count. */
+static int clientsDrop(client **clients, int count, const client *cl) {
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (clients[i] != cl) clients[kept++] = clients[i];
+    }
+    return kept;
 }
 
 void readerForgetWaiting(client *cl) {
     netThread *t = cl->owner;
-    int kept = 0;
-    for (int i = 0; i < t->waiting_count; i++) {
-        if (t->waiting[i] != cl) t->waiting[kept++] = t->waiting[i];
+    t->waiting_count = clientsDrop(t->waiting, t->waiting_count, cl);
+    t->postponed_count = clientsDrop(t->postponed, t->postponed_count, cl);
+}
+
+/* Continues clients in the order in which they were postponed, until one is postponed again: a turn
+ * has one of them at most that takes long. */
+void readerContinue(void) {
+    netThread *t = netMainThread();
+    if (likely(!t->postponed_count) || engineHot.current) return;
+    int before;
+    do {
+        client *cl = t->postponed[0];
+        before = t->postponed_count = clientsDrop(t->postponed, t->postponed_count, cl);
+        /* One that a thread has got meanwhile is read by it. */
+        if (!cl->conn.thread && readerStart(cl) != OK) {
+            clientCloseLater(cl);
+            continue;
+        }
+        readerResume(cl);
+        if (t->batch->run_count && !t->batch->running) runBatch(t->batch);
+    } while (t->postponed_count && t->postponed_count <= before);
+    if (t->postponed_count) {
+        loopLimitSleep(netLoop(), 0);
+    } else {
+        memFree(t->postponed);
+        t->postponed = NULL;
     }
-    t->waiting_count = kept;
 }
 
 static void readWaiting(netThread *t) {

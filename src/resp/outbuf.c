@@ -13,6 +13,7 @@
  * the blobs retains and releases them. */
 #include "base/bytes.h"
 #include "resp/outblock.h"
+#include "resp/outbuf_drop.h"
 
 _Static_assert(OUTBLOCK_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
                "a reservation must fit in a block");
@@ -335,6 +336,37 @@ int outbufIovecs(const outbuf *o, struct iovec *iov, int max) {
         if (own > 0) iov[count++] = (struct iovec){bytes, own};
     }
     return count;
+}
+
+/* Blocks of dropped outputs. Main thread. */
+static outblock *dropped;
+
+void outbufDrop(outbuf *o) {
+    enum { AT_ONCE = 1024 * 1024 };
+    if (likely(o->memory <= AT_ONCE) || o->sink || !o->first) {
+        outbufClear(o);
+        return;
+    }
+    hotCheck(threadIsMain());
+    seal(o);
+    o->last->next = dropped;
+    dropped = o->first;
+    o->first = o->last = NULL;
+    outbufReap(o);
+    o->memory = o->queued = 0;
+}
+
+bool outbufFreeDropped(size_t bytes) {
+    hotCheck(threadIsMain());
+    for (size_t freed = 0; dropped && freed < bytes;) {
+        outblock *b = dropped;
+        dropped = b->next;
+        freed += blockMemory(b);
+        blobRelease(b->lent);
+        b->lent = NULL;
+        blockFree(b);
+    }
+    return dropped != NULL;
 }
 
 void outbufConsume(outbuf *o, size_t n) {

@@ -69,12 +69,25 @@ static void printServer(str *out) {
     netPrintListeners(out);
 }
 
+/* A field with seconds and six decimals. */
+static void printSeconds(str *out, const char *name, const char *suffix, uint64_t us) {
+    enum { UNIT = 1000000 };
+    char decimals[NUMBER_TEXT_MAX];
+    numberPrintUint(decimals, UNIT + us % UNIT); /* the digit 1 before them keeps leading zeros */
+    strAppendFormat(out, "%s%s:%llu.%s\r\n", name, suffix, (unsigned long long)(us / UNIT),
+                    decimals + 1);
+}
+
+static uint64_t usOf(struct timeval t) {
+    hotCheck(t.tv_usec >= 0);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
 static void printTimes(str *out, const char *suffix, int who) {
     struct rusage usage;
     if (getrusage(who, &usage)) return;
-    strAppendFormat(out, "used_cpu_sys%s:%ld.%06ld\r\nused_cpu_user%s:%ld.%06ld\r\n", suffix,
-                    (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec, suffix,
-                    (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
+    printSeconds(out, "used_cpu_sys", suffix, usOf(usage.ru_stime));
+    printSeconds(out, "used_cpu_user", suffix, usOf(usage.ru_utime));
 }
 
 /* Time of the loop's turns since statistics were reset. */
@@ -84,7 +97,7 @@ static void printCpu(str *out) {
     printTimes(out, "", RUSAGE_SELF);
     printTimes(out, "_children", RUSAGE_CHILDREN);
     printTimes(out, "_main_thread", RUSAGE_THREAD);
-    strAppendFormat(out, "used_active_time_main_thread:%.6f\r\n", (double)busyUs() / 1e6);
+    printSeconds(out, "used_active_time_main_thread", "", busyUs());
     netPrintThreadTimes(out);
 }
 

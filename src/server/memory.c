@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -74,14 +75,14 @@ static size_t measurePassing(void) {
  * that INFO and MEMORY DOCTOR do. */
 static void readProcess(memReport *out) {
     hotCheck(threadIsMain());
-    enum { KEPT_US = 100 * 1000 };
+    enum { KEPT_MS = 100 };
     static memReport report;
-    static int64_t read_us;
-    int64_t now_us = clockMonoUs();
-    if (!read_us || now_us - read_us >= KEPT_US) {
+    static int64_t read_ms; /* of the wall clock, which may be set back */
+    int64_t age_ms = engineHot.now_ms - read_ms;
+    if (!read_ms || age_ms >= KEPT_MS || age_ms < 0) {
         memReportRead(&report);
         addOutside(&report);
-        read_us = now_us;
+        read_ms = engineHot.now_ms;
     }
     *out = report;
 }

@@ -320,22 +320,27 @@ static bool purge(slabStore *s) {
            slabPurge(s, PURGE_BYTES) > 0;
 }
 
-/* Frees what the background thread has sent back, in all keyspaces. True when none is on its way:
- * such blocks look alive to compaction, but no table knows them. */
-static bool processAllReturned(void) {
-    enum { DRAIN_MAX = 100000 };
+bool storeTakeBack(size_t most) {
+    hotCheck(threadIsMain());
     bool all_arrived = storeFreePending() == 0; /* before processing */
     processReturned();
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
-        all_arrived = slabDrain(slabs.objects, DRAIN_MAX) < DRAIN_MAX && all_arrived;
-        (void)slabDrain(slabs.elements, DRAIN_MAX); /* there is a next time */
+        all_arrived = slabDrain(slabs.objects, most) < most && all_arrived;
+        all_arrived = slabDrain(slabs.elements, most) < most && all_arrived;
     }
     return all_arrived;
 }
 
+/* True when nothing is on its way: such blocks look alive to compaction, but no table knows
+ * them. */
+static bool takeSomeBack(void) {
+    enum { DRAIN_MAX = 10000 }; /* a third of a millisecond */
+    return storeTakeBack(DRAIN_MAX);
+}
+
 bool storeReclaim(void) {
-    bool more = !processAllReturned();
+    bool more = !takeSomeBack();
     shapesSweep(storeNow.now_ms);
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
@@ -352,7 +357,7 @@ bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     slabCompactReport done = {0};
     int64_t half_us = plan->budget_us / 2;
     bool more = true;
-    if (processAllReturned()) {
+    if (takeSomeBack()) {
         bool worth = !plan->only_if_worth || slabShouldCompact(s);
         more = worth && slabCompact(s, relocate, k, half_us, &done);
     }

@@ -242,6 +242,9 @@ uint64_t dbFlushSlot(db *d, int slot, bool later);
 typedef void storeFreeProc(void *garbage);
 typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
 void storeSetFreeLater(storeFreeLaterProc *later);
+/* Frees up to `most` blocks of each kind that the background thread has returned. True if all have
+ * arrived and are freed. */
+bool storeTakeBack(size_t most);
 /* Frees what the background thread has returned, and returns unused memory to the system. True if
  * there is more to do, now or when the background thread has returned it. */
 bool storeReclaim(void);

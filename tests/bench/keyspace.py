@@ -45,12 +45,14 @@ PING = b"*1\r\n$4\r\nPING\r\n"
 
 
 class Server:
-    """A server process and one connection to it."""
+    """A server process and one connection to it. `prepare` gets its folder and port before it starts."""
 
-    def __init__(self, binary, cluster=False, extra=()):
+    def __init__(self, binary, cluster=False, extra=(), prepare=None):
         # Guarded for as long as this object lives.
         self.port, self.guard = reserve_node_port() if cluster else reserve_port()
         self.dir = tempfile.mkdtemp()
+        if prepare:
+            prepare(self.dir, self.port)
         arguments = [binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
                      "--enable-debug-command", "yes", "--loglevel", "warning", *extra]
         if cluster:

@@ -32,6 +32,25 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         r config set proto-max-bulk-len 512mb
     } {needs:config}
 
+    test {a pipeline of slow commands lets others be served in between, and its order is kept} {
+        set s [raw_connect]
+        set requests [resp::encode {set started 1}]
+        for {set i 0} {$i < 40} {incr i} {
+            append requests [resp::encode {debug sleep 0.02}] [resp::encode "append order <$i>"]
+        }
+        raw_send $s "$requests[resp::encode {set done 1}][resp::encode quit]"
+        set between 0
+        while {[set seen [r mget started done]] ne {1 1}} {
+            if {[lindex $seen 0] eq 1} {incr between}
+        }
+        assert {$between > 0}
+        raw_rest $s
+        raw_close $s
+        for {set i 0} {$i < 40} {incr i} {append order <$i>}
+        assert_equal $order [r get order]
+        assert_equal 3 [r del started done order]
+    } {needs:debug}
+
     test {RESET after CLIENT REPLY SKIP sends no reply, after CLIENT REPLY OFF it does} {
         assert_equal "+PONG\r\n" [answers {client reply skip} reset ping]
         assert_equal "+RESET\r\n+PONG\r\n" [answers {client reply off} ping reset ping]

@@ -4,10 +4,12 @@
 #include "base_test.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/base.h"
 #include "base/random.h"
 #include "base/str.h"
 
@@ -85,11 +87,54 @@ static void test_formats_agree_with_printf(void **state) {
     strAppendFormat(&s, FORMAT "%05.1f%%%-3d|%c", FORMAT_ARGS, 2.25, 7, 'c');
     assert_string_equal(s.ptr, expected);
     strCut(&s, 1);
+    snprintf(expected, sizeof(expected), "x%%%.*s|%.*s|%.*s%%", 3, "abcdef", 5, "ab", 0, "q");
+    strAppendFormat(&s, "%%%.*s|%.*s|%.*s%%", 3, "abcdef", 5, "ab", 0, "q");
+    assert_string_equal(s.ptr, expected);
+    strCut(&s, 1);
     strAppendFormat(&s, "%s", "");
     assert_string_equal(s.ptr, "x");
     strFree(&s);
     strAppendFormat(&s, "%s", "");
     assert_string_equal(s.ptr, "");
+    strFree(&s);
+}
+
+/* Halves of a hundredth are rounded to even; the largest numbers that need no printf(). */
+static void test_hundredths_agree_with_printf(void **state) {
+    (void)state;
+    static const double values[] = {0,
+                                    -0.0,
+                                    0.005,
+                                    0.015,
+                                    0.125,
+                                    0.375,
+                                    0.625,
+                                    0.995,
+                                    99.995,
+                                    1.005,
+                                    5e-324,
+                                    1e-20,
+                                    4503599627370495.5,
+                                    9007199254740991.0,
+                                    9007199254740992.0,
+                                    1e300,
+                                    -1.5,
+                                    INFINITY,
+                                    NAN,
+                                    2.675,
+                                    1e15};
+    char expected[400];
+    str s = STR_EMPTY;
+    for (int i = 0; i < 100000; i++) {
+        double value = i < (int)COUNT_OF(values)
+                           ? values[i]
+                           : (double)(i * 7919 % 100003) / (double)(i % 97 + 8);
+        if (i % 3 == 0) value = ldexp(value, i % 40 - 30);
+        snprintf(expected, sizeof(expected), "%.2f", value);
+        strAppendFormat(&s, "%.2f", value);
+        assert_string_equal(s.ptr, expected);
+        strClear(&s);
+    }
     strFree(&s);
 }
 
@@ -284,6 +329,7 @@ int test_str(void) {
         cmocka_unit_test(test_appending_all_kinds),
         cmocka_unit_test(test_reserve_and_grow),
         cmocka_unit_test(test_formats_agree_with_printf),
+        cmocka_unit_test(test_hundredths_agree_with_printf),
         cmocka_unit_test(test_long_formats_are_not_cut),
         cmocka_unit_test(test_growth_is_amortised),
         cmocka_unit_test(test_misuse_stops),

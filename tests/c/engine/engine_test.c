@@ -12,6 +12,7 @@
 #include "engine/execute.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
+#include "engine/timer.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "store/store.h"
@@ -468,6 +469,7 @@ static int64_t wallUs(void) { return engine_test.now_ms * 1000; }
 void setTestTime(int64_t now_ms) {
     engine_test.now_ms = now_ms;
     executeNewTurn();
+    timersNewTurn();
 }
 
 int engineTestSetUp(void **state) {

@@ -51,6 +51,32 @@ static void commands_do_not_block_in_a_transaction(void **state) {
     sessionClear(&a);
 }
 
+static void many_timeouts_fire_in_several_turns(void **state) {
+    (void)state;
+    enum { MANY = 150 };
+    static session all[MANY];
+    int64_t wait_ms;
+    for (int i = 0; i < MANY; i++) {
+        sessionOpen(&all[i]);
+        ask(&all[i], "await k 1");
+    }
+    setTestTime(START_MS + 1000);
+    int ended = 0, turns = 0;
+    do {
+        int before = ended;
+        timersNewTurn();
+        timersTurn(&wait_ms);
+        for (session *s; (s = blockNextReleased()) != NULL; ended++) assert_replies(s, "+late");
+        timersTurn(&wait_ms); /* again in the same turn */
+        assert_null(blockNextReleased());
+        assert_int_equal(wait_ms, ended < MANY ? 0 : -1);
+        assert_in_range(ended - before, 1, 64);
+        turns++;
+    } while (ended < MANY);
+    assert_int_equal(turns, 3);
+    for (int i = 0; i < MANY; i++) sessionClear(&all[i]);
+}
+
 static void timeouts_fire_in_order(void **state) {
     (void)state;
     enum { MANY = 40 };
@@ -377,6 +403,8 @@ int test_block(void) {
         cmocka_unit_test_setup_teardown(the_session_that_waits_longest_is_first, engineTestSetUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(commands_do_not_block_in_a_transaction, engineTestSetUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(many_timeouts_fire_in_several_turns, engineTestSetUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(timeouts_fire_in_order, engineTestSetUp,
                                         engineTestTearDown),

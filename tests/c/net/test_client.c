@@ -50,6 +50,13 @@ static void leaveCommand(ctx *c) {
     sessionCloseSoon(c->who);
 }
 
+/* Takes as long as executeIsDue() tells of. */
+static void slowCommand(ctx *c) {
+    int64_t end_us = clockMonoUs() + 500;
+    while (clockMonoUs() < end_us) continue;
+    replyBulk(c, c->argv[1]);
+}
+
 static void killCommand(ctx *c) {
     list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
@@ -116,6 +123,7 @@ static const commandSpec specs[] = {
     SPEC("say", sayCommand, 2, CMD_QUICK | CMD_FAST),
     SPEC("pause", pauseCommand, 1, 0),
     SPEC("leave", leaveCommand, 1, 0),
+    SPEC("slow", slowCommand, 2, 0),
     SPEC("kill", killCommand, 1, 0),
     SPEC("nest", nestCommand, 1, 0),
     SPEC("stream", streamCommand, 1, 0),
@@ -231,6 +239,85 @@ static void requests_after_a_blocking_command_run_later(void **state) {
     readerResume(cl);
     turns(SETTLED);
     expectReply(fd, "$1\r\na\r\n$1\r\nb\r\n");
+    close(fd);
+    turns(SETTLED);
+}
+
+enum { SLOW = 40 };
+
+/* Sends a pipeline of SLOW slow requests; returns after the turn that has executed the first. */
+static void sendSlow(int fd, const client *cl) {
+    for (int i = 0; i < SLOW; i++) sendText(fd, "*2\r\n$4\r\nslow\r\n$1\r\na\r\n");
+    while (!cl->session.commands) turns(1);
+}
+
+static void a_long_pipeline_lets_others_be_served(void **state) {
+    (void)state;
+    hostileShortReads(false);
+    executeYield();
+    client *cl, *second, *other;
+    int fd = newClient(&cl), second_fd = newClient(&second), other_fd = newClient(&other);
+    sendSlow(fd, cl);
+    sendSlow(second_fd, second);
+    assert_in_range(cl->session.commands, 1, SLOW - 1);
+    sendText(other_fd, "*2\r\n$3\r\nsay\r\n$1\r\nb\r\n");
+    turns(2); /* reads, executes */
+    expectReply(other_fd, "$1\r\nb\r\n");
+    assert_in_range(second->session.commands, 1, SLOW - 1);
+    /* In each turn the one or the other goes on, and neither reads more before it is done. */
+    sendText(fd, "*2\r\n$3\r\nsay\r\n$1\r\nz\r\n");
+    int steps = 0;
+    for (; cl->session.commands < SLOW || second->session.commands < SLOW; steps++) {
+        assert_in_range(steps, 0, 10 * SLOW);
+        turns(1);
+    }
+    assert_in_range(steps, 5, 10 * SLOW);
+    turns(SETTLED);
+    char want[SLOW * 16] = "";
+    for (int i = 0; i < SLOW; i++) strcat(want, "$1\r\na\r\n");
+    expectReply(second_fd, want);
+    expectReply(fd, strcat(want, "$1\r\nz\r\n"));
+    assert_null(cl->in);
+    close(fd);
+    close(second_fd);
+    close(other_fd);
+    turns(SETTLED);
+}
+
+static void a_client_ends_while_its_pipeline_is_postponed(void **state) {
+    (void)state;
+    hostileShortReads(false);
+    executeYield();
+    client *cl, *other;
+    int fd = newClient(&cl), other_fd = newClient(&other);
+    sendSlow(fd, cl);
+    sendText(other_fd, "*1\r\n$4\r\nkill\r\n");
+    turns(SETTLED);
+    expectReply(other_fd, "+OK\r\n");
+    assert_int_equal(clientAll()->count, 1);
+    assert_int_equal(netMainThread()->postponed_count, 0);
+    close(fd);
+    close(other_fd);
+    turns(SETTLED);
+}
+
+static void many_clients_are_freed_in_several_turns(void **state) {
+    (void)state;
+    hostileShortReads(false);
+    enum { MANY = 150 };
+    client *cl, *killer;
+    int fds[MANY], fd = newClient(&killer), steps = 0;
+    for (int i = 0; i < MANY; i++) fds[i] = newClient(&cl);
+    sendText(fd, "*1\r\n$4\r\nkill\r\n");
+    while (!killer->session.commands) turns(1);
+    for (size_t count; (count = clientAll()->count) > 1; steps++) {
+        turns(1);
+        assert_in_range(count - clientAll()->count, 1, 64);
+        assert_int_equal(netClientCount(), 1); /* the others count no more */
+    }
+    assert_int_equal(steps, 2); /* and the turn of the command */
+    expectReply(fd, "+OK\r\n");
+    for (int i = 0; i < MANY; i++) close(fds[i]);
     close(fd);
     turns(SETTLED);
 }
@@ -682,6 +769,10 @@ int test_client(void) {
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
         cmocka_unit_test_setup_teardown(requests_after_a_blocking_command_run_later, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_long_pipeline_lets_others_be_served, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_client_ends_while_its_pipeline_is_postponed, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(many_clients_are_freed_in_several_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(several_streams_are_told_apart, setup, teardown),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "resp/outblock.h"
+#include "resp/outbuf_drop.h"
 
 enum { MODEL_MAX = 4 * 1024 * 1024 };
 
@@ -330,6 +331,42 @@ static void shared_parts_that_continue_need_one_block_and_count_no_bytes(void **
     outbufPoolTrim();
 }
 
+static void a_dropped_output_is_freed_in_parts(void **state) {
+    (void)state;
+    enum { LENT = 10, BLOB_BYTES = 300 * 1024 };
+    static char bytes[4 * 1024 * 1024];
+    blob *b = blobNew(BLOB_BYTES);
+    b->len = BLOB_BYTES;
+    memset(b->bytes, 'b', BLOB_BYTES);
+    outbuf o, small;
+    outbufInit(&o);
+    outbufInit(&small);
+    outbufAppend(&small, bytes, 1000);
+    outbufDrop(&small);
+    assert_int_equal(small.memory, 0);
+    assert_false(outbufFreeDropped(1)); /* it was freed at once */
+    size_t start = memUsed();
+    outbufAppend(&o, bytes, sizeof(bytes));
+    for (int i = 0; i < LENT; i++) outbufAppendBlob(&o, b, 0, BLOB_BYTES);
+    outbufConsume(&o, 1000);
+    outbufDrop(&o);
+    assert_int_equal(outbufPending(&o), 0);
+    assert_int_equal(o.memory, 0);
+    assert_null(o.first);
+    assert_int_equal(b->refs, 1 + LENT);
+    int parts = 0;
+    for (size_t used = memUsed(); outbufFreeDropped(1024 * 1024); parts++, used = memUsed())
+        assert_in_range(used - memUsed(), 0, 1100 * 1024);
+    assert_in_range(parts, 5, 8);
+    assert_int_equal(b->refs, 1);
+    (void)outbufPoolTrim();
+    assert_true(memUsed() <= start);
+    outbufAppend(&o, bytes, 10); /* as new */
+    outbufClear(&o);
+    (void)outbufPoolTrim();
+    blobRelease(b);
+}
+
 static void the_pool_is_bounded_and_ages(void **state) {
     static char bytes[OUTBLOCK_SIZE * 100];
     outbuf o;
@@ -353,6 +390,7 @@ int test_outbuf(void) {
         cmocka_unit_test(all_operations_keep_the_bytes_in_order),
         cmocka_unit_test(an_idle_outbuf_owns_nothing),
         cmocka_unit_test(memory_is_what_the_allocator_gave),
+        cmocka_unit_test(a_dropped_output_is_freed_in_parts),
         cmocka_unit_test(a_borrowed_blob_lives_until_it_is_reaped),
         cmocka_unit_test(shared_parts_that_continue_need_one_block_and_count_no_bytes),
         cmocka_unit_test(the_pool_is_bounded_and_ages),

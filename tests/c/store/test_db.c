@@ -420,6 +420,25 @@ static void sharedValuesComeBackFromTheBackground(void **state) {
     storeShutdown();
 }
 
+static void whatComesBackIsFreedInPieces(void **state) {
+    (void)state; /* nothing is set up */
+    enum { KEYS_FREED = 2000, PIECE = 300 };
+    storeInit(2, false);
+    storeSetFreeLater(freeLater);
+    fill(storeDb(0), KEYS_FREED, OBJECT_NO_EXPIRE);
+    fill(storeDb(1), 10, OBJECT_NO_EXPIRE);
+    assert_true(storeTakeBack(PIECE));
+    assert_int_equal(dbFlush(storeDb(0), true), KEYS_FREED);
+    int pieces = 1;
+    for (size_t used = memUsed(); !storeTakeBack(PIECE); pieces++) {
+        assert_true(memUsed() < used); /* each piece frees something */
+        used = memUsed();
+    }
+    assert_int_equal(pieces, KEYS_FREED / PIECE + 1);
+    assert_int_equal(dbSize(storeDb(1)), 10);
+    storeShutdown();
+}
+
 static void fewVolatileKeysAreFoundAmongMany(void **state) {
     (void)state; /* nothing is set up */
     storeInit(1, false);
@@ -521,6 +540,7 @@ int test_db(void) {
         cmocka_unit_test(slottedStoreAgreesWithTheModel),
         cmocka_unit_test(whatExpiryModesPromise),
         cmocka_unit_test(aCopyOfALargeValueSharesIt),
+        cmocka_unit_test(whatComesBackIsFreedInPieces),
         cmocka_unit_test(sharedValuesComeBackFromTheBackground),
         cmocka_unit_test(fewVolatileKeysAreFoundAmongMany),
         cmocka_unit_test(digestsStandForContent),
