@@ -27,7 +27,4 @@ bool sliceIsHex(slice a, size_t len) {
     return true;
 }
 
-bool sliceIs(slice a, const char *word) {
-    if (a.len && byteFold(*a.ptr) != byteFold(*word)) return false; /* spares the length of most */
-    return sliceEqualFold(a, sliceOf(word));
-}
+bool sliceIs(slice a, const char *word) { return sliceEqualFold(a, sliceOf(word)); }

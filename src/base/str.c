@@ -129,12 +129,12 @@ static bool appendPlain(str *s, const char *format, va_list *args) {
     for (;;) {
         const char *mark = strchr(format, '%'), *text;
         size_t plain = mark ? (size_t)(mark - format) : strlen(format);
-        /* With space for a number after it: one reservation for both. */
-        char *at = (char *)memcpy(strReserve(s, plain + NUMBER_TEXT_MAX), format, plain) + plain;
         if (!mark) {
-            strGrow(s, plain);
+            strAppend(s, format, plain);
             return true;
         }
+        /* With space for a number after it: one reservation for both. */
+        char *at = (char *)memcpy(strReserve(s, plain + NUMBER_TEXT_MAX), format, plain) + plain;
         const char *size = format = mark + 1;
         if (*format == 'z') format++;
         while (*format == 'l' && format < size + 2) format++;
