@@ -132,6 +132,7 @@ void storeShutdown(void) {
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
     shapesFree();
+    dictionariesFree();
     recordFreeBuffer();
     memset(&storeNow, 0, sizeof(storeNow));
 }
@@ -167,6 +168,7 @@ void dbExchange(db *a, db *b) {
 void storeSwap(db *a, db *b) {
     check(a->in == b->in);
     dbExchange(a, b);
+    if (a->in == keyspaceMain()) dictionariesSwap(a->id, b->id);
 }
 
 bool storeWork(keyspace *k, int64_t budget_us) {

@@ -38,6 +38,8 @@ typedef struct garbage {
     valueFreer freer;
     shapeDrops drops; /* of the objects that were freed one by one */
     shapeCounts *shape_counts;
+    dictionaryDrops dictionary_drops;
+    dictionaryCounts *dictionary_counts;
     uint64_t objects;
     sharedValue *shared;
     size_t shared_count, shared_cap;
@@ -123,6 +125,7 @@ static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint6
     g->freer.remote = &g->remote_elements;
     keyspace *before = keyspaceUse(k);
     g->shape_counts = shapeCountsHold();
+    g->dictionary_counts = dictionaryCountsHold();
     (void)keyspaceUse(before); /* it was `k` */
     return g;
 }
@@ -136,6 +139,7 @@ static void processReturned(void) {
             g->shared[i].ops->free_value(g->shared[i].value, &here);
         garbage *next = g->next;
         shapeDropsSettle(&g->drops, g->shape_counts);
+        dictionaryDropsSettle(&g->dictionary_drops, g->dictionary_counts);
         memFree(g->shared);
         memFree(g->stores);
         memFree(g);
@@ -174,6 +178,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     if (whole) {
         giveSlabs(g, (slabPair){slabKeyspaceTake(), slabElementsTake()});
         shapeCountsDrop(shapeCountsUse(NULL));
+        dictionaryCountsDrop(dictionaryCountsUse(NULL));
         /* The new ones at once: used memory shall not rise by them at the next tick. */
         (void)slabKeyspace();
         (void)slabElements();
@@ -197,6 +202,8 @@ void freeKeyspace(keyspace *k, bool later) {
     giveSlabs(g, slabs);
     shapeCountsDrop(k->shape_counts);
     k->shape_counts = NULL;
+    dictionaryCountsDrop(k->dictionary_counts);
+    k->dictionary_counts = NULL;
     /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
     freeOrSubmit(g, storeNow.free_later &&
                         (storeFreePending() > 0 || (later && objects >= LATER_MIN)));
@@ -337,6 +344,7 @@ static bool processAllReturned(void) {
 bool storeReclaim(void) {
     bool more = !processAllReturned();
     shapesSweep(storeNow.now_ms);
+    dictionariesSweep(storeNow.now_ms);
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
         more |= purge(slabs.objects);

@@ -5,6 +5,7 @@
 
 int test_compact(void);
 int test_db(void);
+int test_dictionary(void);
 int test_evict(void);
 int test_hidden(void);
 int test_items(void);
@@ -32,6 +33,7 @@ int main(void) {
     int failed = 0;
     failed += test_compact();
     failed += test_db();
+    failed += test_dictionary();
     failed += test_evict();
     failed += test_hidden();
     failed += test_items();
