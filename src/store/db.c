@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
+#include "store/dictionary.h"
 #include "store/hash_record.h"
 #include "store/keyspace.h"
 #include "store/member_expiry.h"

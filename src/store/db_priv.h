@@ -12,7 +12,6 @@
 #include "base/slots.h"
 #include "ds/kvstore.h"
 #include "store/compact.h"
-#include "store/dictionary.h"
 #include "store/shape_priv.h"
 #include "store/slab.h"
 #include "store/store.h"
@@ -44,7 +43,6 @@ struct keyspace {
     storeExpiry expiry;
     slabPair slabs; /* while it is not in use, as the next one */
     shapeCounts *shape_counts;
-    dictionaryCounts *dictionary_counts;
     const storeListener *listener;
     storeStatistics stats;                   /* hits and misses are counted by each database */
     evictPool *pool;                         /* NULL until something is evicted */

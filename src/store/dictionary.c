@@ -2,10 +2,10 @@
  *
  * Dictionaries of compressed values (dictionary.h).
  *
- * Invariants: all.by_id[d->id] == d; `users` is the sum of the counts of all keyspaces, and never
- * less than the number of values that use the dictionary: what another thread frees is subtracted
- * afterwards. So a dictionary without users can be freed; only dictionariesSweep() does, and not
- * during a hold. A class is removed with its last dictionary. */
+ * Invariants: all.by_id[d->id] == d; `users` is never less than the number of values that use the
+ * dictionary: what another thread frees is subtracted afterwards. So a dictionary without users can
+ * be freed; only dictionariesSweep() does, and not during a hold. A class is removed with its last
+ * dictionary. */
 #include "store/dictionary.h"
 
 #include "base/base.h"
@@ -28,7 +28,7 @@ typedef struct valueClass {
 
 struct valueDictionary {
     valueCodec *codec;
-    uint64_t users; /* in all keyspaces */
+    uint64_t users;
     uint32_t id;
     uint8_t class;         /* index */
     int64_t idle_since_ms; /* 0: it has users, or was not seen without */
@@ -36,19 +36,12 @@ struct valueDictionary {
     uint64_t recent_plain, recent_packed;
 };
 
-struct dictionaryCounts {
-    uint64_t users[DICTIONARY_ID_MAX + 1]; /* by number of the dictionary */
-    unsigned held;                         /* dictionaryCountsHold() */
-    bool dropped;                          /* its keyspace has others, or is gone */
-};
-
 static struct {
     valueDictionary *by_id[DICTIONARY_ID_MAX + 1];
     valueClass classes[DICTIONARY_CLASSES_MAX];
-    uint8_t index[INDEX];     /* index of the class + 1, 0: none */
-    dictionaryCounts *counts; /* of the keyspace in use; NULL: nothing was counted */
+    uint8_t index[INDEX]; /* index of the class + 1, 0: none */
     unsigned count, holds;
-    uint32_t last_id; /* the number that was given last */
+    uint64_t generation;
 } all;
 
 /* ------------------------------------------------------------------ classes */
@@ -111,10 +104,9 @@ void dictionariesSwap(int db_id, int other) {
 
 /* ------------------------------------------------------------------ adding and freeing */
 
-/* A number that is free; 0: there is none. A freed one is used again as late as possible. */
+/* The smallest number that is free, as small ones take less memory in each value; 0: none is. */
 static uint32_t takeId(void) {
-    for (uint32_t i = 1; i <= DICTIONARY_ID_MAX; i++) {
-        uint32_t id = (all.last_id + i - 1) % DICTIONARY_ID_MAX + 1;
+    for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) {
         if (!all.by_id[id]) return id;
     }
     return 0;
@@ -141,7 +133,7 @@ status dictionaryAddCodec(int db_id, slice prefix, valueCodec *codec, uint32_t *
     c->current = d;
     if (c->dictionaries++ == 0) indexClasses();
     all.count++;
-    all.last_id = number;
+    all.generation++;
     /* Another thread that expands values may read the table. */
     __atomic_store_n(&all.by_id[number], d, __ATOMIC_RELEASE);
     *id = number;
@@ -196,7 +188,6 @@ void dictionariesFree(void) {
     for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) {
         if (all.by_id[id]) freeDictionary(all.by_id[id]);
     }
-    memFree(all.counts);
     valueCodecFreeContexts();
     memset(&all, 0, sizeof(all));
 }
@@ -219,6 +210,10 @@ const valueDictionary *dictionaryById(uint32_t id) {
 }
 
 uint32_t dictionaryId(const valueDictionary *d) { return d->id; }
+
+bool dictionaryIsCurrent(const valueDictionary *d) { return all.classes[d->class].current == d; }
+
+uint64_t dictionariesGeneration(void) { return all.generation; }
 
 /* In builds with checks: what was compressed can be expanded. */
 static void verify(const valueDictionary *d, slice plain, slice packed) {
@@ -262,71 +257,17 @@ bool dictionaryExpand(uint32_t id, slice packed, char *out, size_t plain_len) {
 
 void dictionaryUse(uint32_t id) {
     hotCheck(threadIsMain());
+    hotCheck(dictionaryById(id) != NULL);
+    all.by_id[id]->users++;
+}
+
+void dictionaryRelease(uint32_t id, uint64_t count) {
+    hotCheck(threadIsMain());
+    check(id <= DICTIONARY_ID_MAX);
     valueDictionary *d = all.by_id[id];
     check(d != NULL);
-    if (unlikely(!all.counts)) all.counts = memNew(dictionaryCounts);
-    d->users++;
-    all.counts->users[id]++;
-}
-
-static void release(dictionaryCounts *c, uint32_t id, uint64_t count) {
-    check(c->users[id] >= count);
-    valueDictionary *d = all.by_id[id];
     check(d->users >= count);
     d->users -= count;
-    c->users[id] -= count;
-}
-
-void dictionaryRelease(uint32_t id) {
-    hotCheck(threadIsMain());
-    check(all.counts != NULL);
-    check(id <= DICTIONARY_ID_MAX);
-    release(all.counts, id, 1);
-}
-
-dictionaryCounts *dictionaryCountsUse(dictionaryCounts *counts) {
-    hotCheck(threadIsMain());
-    dictionaryCounts *before = all.counts;
-    all.counts = counts;
-    return before;
-}
-
-void dictionaryCountsDrop(dictionaryCounts *counts) {
-    hotCheck(threadIsMain());
-    if (!counts) return;
-    check(!counts->dropped);
-    for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) {
-        if (counts->users[id]) release(counts, id, counts->users[id]);
-    }
-    counts->dropped = true;
-    if (counts->held == 0) memFree(counts);
-}
-
-void dictionaryDropsAdd(dictionaryDrops *drops, uint32_t id) {
-    check(id <= DICTIONARY_ID_MAX);
-    if (!drops->counts) drops->counts = memNewArray(uint64_t, DICTIONARY_ID_MAX + 1);
-    drops->counts[id]++;
-}
-
-dictionaryCounts *dictionaryCountsHold(void) {
-    hotCheck(threadIsMain());
-    if (all.counts) all.counts->held++;
-    return all.counts;
-}
-
-void dictionaryDropsSettle(dictionaryDrops *drops, dictionaryCounts *held) {
-    hotCheck(threadIsMain());
-    if (held) {
-        for (uint32_t id = 1; id <= DICTIONARY_ID_MAX && drops->counts && !held->dropped; id++) {
-            if (drops->counts[id]) release(held, id, drops->counts[id]);
-        }
-        check(held->held > 0);
-        if (--held->held == 0 && held->dropped) memFree(held);
-    } else {
-        check(!drops->counts);
-    }
-    memFree(drops->counts);
-    *drops = (dictionaryDrops){NULL};
 }
 
 /* ------------------------------------------------------------------ reports */

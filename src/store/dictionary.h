@@ -32,6 +32,10 @@ const valueDictionary *dictionaryOfKey(int db_id, slice key);
 /* The dictionary with this number; NULL if there is none. ANY_THREAD with a hold. */
 const valueDictionary *dictionaryById(uint32_t id);
 uint32_t dictionaryId(const valueDictionary *d);
+/* False for a former one of its class. */
+bool dictionaryIsCurrent(const valueDictionary *d);
+/* Another number whenever a class gets a first or a newer dictionary. */
+uint64_t dictionariesGeneration(void);
 
 /* Returns the bytes written to `out`, or 0 if they do not fit into `cap`: the library wants some
  * bytes more than it writes, at most 32. 1 to 5 us for 1 KB. */
@@ -40,9 +44,9 @@ size_t dictionaryCompress(const valueDictionary *d, slice plain, char *out, size
  * this number. False if `packed` is not that. ANY_THREAD with a hold; a half to 3 us for 1 KB. */
 bool dictionaryExpand(uint32_t id, slice packed, char *out, size_t plain_len);
 
-/* One more, or one less, value of the keyspace in use is compressed with the dictionary. */
+/* One more, or `count` less, values are compressed with the dictionary. */
 void dictionaryUse(uint32_t id);
-void dictionaryRelease(uint32_t id);
+void dictionaryRelease(uint32_t id, uint64_t count);
 
 /* Between these no dictionary is freed, so that another thread may expand copies of values that
  * have been removed. They can be nested. */
@@ -86,27 +90,5 @@ typedef struct dictionaryReport {
 bool dictionaryRead(uint32_t id, dictionaryReport *out);
 /* Memory of all dictionaries and of idle contexts, in bytes. */
 size_t dictionariesMemory(void);
-
-/* ------------------------------------------------------------------ users of each keyspace */
-
-/* How many values of a keyspace use each dictionary, so that objects can be freed with their
- * memory, without being visited: as shapeCounts (shape_priv.h). */
-typedef struct dictionaryCounts dictionaryCounts;
-/* Makes these the counts of the keyspace in use; NULL: new ones. Returns the previous ones, NULL if
- * nothing was counted. */
-dictionaryCounts *dictionaryCountsUse(dictionaryCounts *counts);
-/* The keyspace has no values any more: they were freed with its memory. NULL is allowed. */
-void dictionaryCountsDrop(dictionaryCounts *counts);
-
-/* Values that another thread frees: numbers of users. All zero at first. */
-typedef struct dictionaryDrops {
-    uint64_t *counts; /* by number of the dictionary; NULL: none */
-} dictionaryDrops;
-/* Notes one. ANY_THREAD that owns it. */
-void dictionaryDropsAdd(dictionaryDrops *drops, uint32_t id);
-/* The counts in use, which shall be kept until dictionaryDropsSettle(); NULL if there are none. */
-dictionaryCounts *dictionaryCountsHold(void);
-/* Subtracts what was freed from counts of dictionaryCountsHold(), and frees `drops`. */
-void dictionaryDropsSettle(dictionaryDrops *drops, dictionaryCounts *held);
 
 #endif

@@ -9,6 +9,7 @@
  * calls. */
 #include "base/base.h"
 #include "store/db_priv.h"
+#include "store/dictionary.h"
 #include "store/hash_record.h"
 #include "store/saving_value.h"
 #include "store/slab.h"
@@ -38,8 +39,6 @@ typedef struct garbage {
     valueFreer freer;
     shapeDrops drops; /* of the objects that were freed one by one */
     shapeCounts *shape_counts;
-    dictionaryDrops dictionary_drops;
-    dictionaryCounts *dictionary_counts;
     uint64_t objects;
     sharedValue *shared;
     size_t shared_count, shared_cap;
@@ -125,7 +124,6 @@ static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint6
     g->freer.remote = &g->remote_elements;
     keyspace *before = keyspaceUse(k);
     g->shape_counts = shapeCountsHold();
-    g->dictionary_counts = dictionaryCountsHold();
     (void)keyspaceUse(before); /* it was `k` */
     return g;
 }
@@ -139,7 +137,6 @@ static void processReturned(void) {
             g->shared[i].ops->free_value(g->shared[i].value, &here);
         garbage *next = g->next;
         shapeDropsSettle(&g->drops, g->shape_counts);
-        dictionaryDropsSettle(&g->dictionary_drops, g->dictionary_counts);
         memFree(g->shared);
         memFree(g->stores);
         memFree(g);
@@ -178,7 +175,6 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     if (whole) {
         giveSlabs(g, (slabPair){slabKeyspaceTake(), slabElementsTake()});
         shapeCountsDrop(shapeCountsUse(NULL));
-        dictionaryCountsDrop(dictionaryCountsUse(NULL));
         /* The new ones at once: used memory shall not rise by them at the next tick. */
         (void)slabKeyspace();
         (void)slabElements();
@@ -202,8 +198,6 @@ void freeKeyspace(keyspace *k, bool later) {
     giveSlabs(g, slabs);
     shapeCountsDrop(k->shape_counts);
     k->shape_counts = NULL;
-    dictionaryCountsDrop(k->dictionary_counts);
-    k->dictionary_counts = NULL;
     /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
     freeOrSubmit(g, storeNow.free_later &&
                         (storeFreePending() > 0 || (later && objects >= LATER_MIN)));

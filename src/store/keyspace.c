@@ -69,10 +69,8 @@ keyspace *keyspaceUse(keyspace *k) {
     if (k == before) return before;
     before->slabs = slabUse(k->slabs);
     before->shape_counts = shapeCountsUse(k->shape_counts);
-    before->dictionary_counts = dictionaryCountsUse(k->dictionary_counts);
     k->slabs = (slabPair){NULL, NULL};
     k->shape_counts = NULL;
-    k->dictionary_counts = NULL;
     storeNow.used = k;
     return before;
 }
@@ -103,9 +101,6 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
     shapeCounts *counts = a->shape_counts;
     a->shape_counts = b->shape_counts;
     b->shape_counts = counts;
-    dictionaryCounts *users = a->dictionary_counts;
-    a->dictionary_counts = b->dictionary_counts;
-    b->dictionary_counts = users;
     (void)keyspaceUse(before); /* it was `idle` */
     evictForget(a);
     evictForget(b);

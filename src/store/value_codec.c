@@ -156,6 +156,8 @@ size_t valueCodecCompress(const valueCodec *c, slice plain, char *out, size_t ca
     if (!context) return 0;
     check(!ZSTD_isError(ZSTD_CCtx_refCDict(context, c->to)));
     size_t n = ZSTD_compress2(context, out, cap, plain.ptr, plain.len);
+    /* After an error the context would refuse the next dictionary. */
+    if (ZSTD_isError(n)) (void)ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
     giveCompressing(context);
     if (ZSTD_isError(n)) return 0;
     hotCheck(n <= cap);
@@ -167,6 +169,7 @@ bool valueCodecExpand(const valueCodec *c, slice packed, char *out, size_t plain
     if (!context) return false;
     check(!ZSTD_isError(ZSTD_DCtx_refDDict(context, c->from)));
     size_t n = ZSTD_decompressDCtx(context, out, plain_len, packed.ptr, packed.len);
+    if (ZSTD_isError(n)) (void)ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
     giveExpanding(context);
     return !ZSTD_isError(n) && n == plain_len;
 }

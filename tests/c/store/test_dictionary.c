@@ -50,7 +50,10 @@ static bool missing(void) { return valueCodecRequire(NULL) != OK; }
 
 static int tearDown(void **state) {
     (void)state;
-    dictionaryCountsDrop(dictionaryCountsUse(NULL));
+    dictionaryReport r;
+    for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) {
+        if (dictionaryRead(id, &r)) dictionaryRelease(id, r.users);
+    }
     dictionariesFree();
     return 0;
 }
@@ -153,14 +156,19 @@ static void test_a_dictionary_is_freed_without_users(void **state) {
     assert_true(memUsed() > before + 4096);
     dictionaryUse(old);
     dictionaryUse(old);
+    uint64_t generation = dictionariesGeneration();
     uint32_t new = add(0, SLICE("user:"));
+    assert_true(dictionariesGeneration() != generation);
+    assert_true(dictionaryIsCurrent(dictionaryById(new)));
+    assert_false(dictionaryIsCurrent(dictionaryById(old)));
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("user:1"))), new);
     dictionariesSweep(1);
     assert_non_null(dictionaryById(old));
-    dictionaryRelease(old);
+    dictionaryUse(old);
+    dictionaryRelease(old, 2);
     dictionariesSweep(2);
     assert_non_null(dictionaryById(old));
-    dictionaryRelease(old);
+    dictionaryRelease(old, 1);
     dictionariesHold();
     dictionariesSweep(3);
     assert_non_null(dictionaryById(old));
@@ -173,7 +181,7 @@ static void test_a_dictionary_is_freed_without_users(void **state) {
     assert_non_null(dictionaryById(new));
     dictionaryUse(new);
     dictionariesSweep(4 + TEN_MINUTES);
-    dictionaryRelease(new);
+    dictionaryRelease(new, 1);
     dictionariesSweep(5 + TEN_MINUTES);
     dictionariesSweep(4 + 2 * TEN_MINUTES);
     assert_non_null(dictionaryById(new));
@@ -206,7 +214,7 @@ static void test_there_are_limits(void **state) {
     }
     assert_int_equal(dictionaryAdd(0, SLICE("class7:"), SLICE("text"), &id, &why), ERR_LIMIT);
     assert_string_equal(why.text, "there are 255 dictionaries already");
-    dictionaryRelease(9);
+    dictionaryRelease(9, 1);
     dictionaryRetire(0, SLICE("class8:"));
     dictionariesSweep(1);
     assert_null(dictionaryOfKey(0, SLICE("class8:1")));
@@ -214,38 +222,6 @@ static void test_there_are_limits(void **state) {
     assert_int_equal(id, 9);
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("more:1"))), 9);
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("class9:1"))), 10);
-}
-
-static void test_users_are_counted_by_keyspace(void **state) {
-    if (missing()) skip();
-    dictionaryReport r;
-    uint32_t id = add(0, SLICE("user:"));
-    dictionaryUse(id);
-    dictionaryCounts *first = dictionaryCountsUse(NULL);
-    dictionaryUse(id);
-    dictionaryUse(id);
-    dictionaryCounts *held = dictionaryCountsHold();
-    assert_true(dictionaryRead(id, &r));
-    assert_int_equal(r.users, 3);
-    /* A thread has freed one of the two; then the keyspace is dropped as a whole. */
-    dictionaryDrops drops = {NULL};
-    dictionaryDropsAdd(&drops, id);
-    dictionaryCounts *second = dictionaryCountsUse(first);
-    assert_ptr_equal(second, held);
-    dictionaryDropsSettle(&drops, held);
-    assert_true(dictionaryRead(id, &r));
-    assert_int_equal(r.users, 2);
-    dictionaryCountsDrop(second);
-    assert_true(dictionaryRead(id, &r));
-    assert_int_equal(r.users, 1);
-    /* Dropped first, subtracted later: nothing is counted twice. */
-    held = dictionaryCountsHold();
-    dictionaryDropsAdd(&drops, id);
-    dictionaryCountsDrop(dictionaryCountsUse(NULL));
-    dictionaryDropsSettle(&drops, held);
-    assert_true(dictionaryRead(id, &r));
-    assert_int_equal(r.users, 0);
-    dictionaryCountsDrop(NULL);
 }
 
 static void *expandMany(void *arg) {
@@ -291,7 +267,6 @@ int test_dictionary(void) {
         cmocka_unit_test_teardown(test_what_does_not_fit_is_not_compressed, tearDown),
         cmocka_unit_test_teardown(test_a_dictionary_is_freed_without_users, tearDown),
         cmocka_unit_test_teardown(test_there_are_limits, tearDown),
-        cmocka_unit_test_teardown(test_users_are_counted_by_keyspace, tearDown),
         cmocka_unit_test_teardown(test_threads_expand_at_the_same_time, tearDown),
     };
     return cmocka_run_group_tests_name("dictionaries", tests, NULL, NULL);
