@@ -27,6 +27,7 @@ typedef struct engineConfig {
     /* Memory: limit, eviction, active expiry. */
     int64_t maxmemory;         /* bytes, 0: no limit; negative: percent of the machine's memory */
     int64_t maxmemory_dataset; /* bytes, 0: no limit */
+    int64_t value_compression_dict_memory; /* bytes */
     int maxmemory_policy, maxmemory_samples, maxmemory_eviction_tenacity;
     int lfu_log_factor;
     int lfu_decay_time; /* minutes */

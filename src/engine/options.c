@@ -146,6 +146,8 @@ const configOption engineOptions[] = {
     CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
     CONFIG_MEMORY("maxmemory-dataset", engineConf.maxmemory_dataset, 0, 0, INT64_MAX,
                   .apply = memoryApplyDatasetLimit),
+    CONFIG_MEMORY("value-compression-dict-memory", engineConf.value_compression_dict_memory,
+                  32 * 1024 * 1024, 1024 * 1024, INT64_MAX),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),

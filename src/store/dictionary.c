@@ -146,6 +146,12 @@ status dictionaryAdd(int db_id, slice prefix, slice bytes, uint32_t *id, reason 
     return st == OK ? dictionaryAddCodec(db_id, prefix, codec, id, why) : st;
 }
 
+const valueDictionary *dictionaryOfClass(int db_id, slice prefix) {
+    hotCheck(threadIsMain());
+    const valueClass *c = findClass(db_id, prefix);
+    return c ? c->current : NULL;
+}
+
 void dictionaryRetire(int db_id, slice prefix) {
     hotCheck(threadIsMain());
     valueClass *c = findClass(db_id, prefix);
@@ -210,6 +216,8 @@ const valueDictionary *dictionaryById(uint32_t id) {
 }
 
 uint32_t dictionaryId(const valueDictionary *d) { return d->id; }
+
+const valueCodec *dictionaryCodec(const valueDictionary *d) { return d->codec; }
 
 bool dictionaryIsCurrent(const valueDictionary *d) { return all.classes[d->class].current == d; }
 

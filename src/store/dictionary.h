@@ -32,6 +32,8 @@ const valueDictionary *dictionaryOfKey(int db_id, slice key);
 /* The dictionary with this number; NULL if there is none. ANY_THREAD with a hold. */
 const valueDictionary *dictionaryById(uint32_t id);
 uint32_t dictionaryId(const valueDictionary *d);
+/* Valid as long as the dictionary; ANY_THREAD with a hold. */
+const valueCodec *dictionaryCodec(const valueDictionary *d);
 /* False for a former one of its class. */
 bool dictionaryIsCurrent(const valueDictionary *d);
 /* Another number whenever a class gets a first or a newer dictionary. */
@@ -62,6 +64,8 @@ status dictionaryAdd(int db_id, slice prefix, slice bytes, uint32_t *id, reason 
 /* The same with a codec, which is taken, on failure too. */
 status dictionaryAddCodec(int db_id, slice prefix, valueCodec *codec, uint32_t *id,
                           reason *why) MUST_USE;
+/* The current dictionary of a class, NULL if there is none. */
+const valueDictionary *dictionaryOfClass(int db_id, slice prefix);
 /* The class of these keys has no current dictionary any more, and is freed with its last one. */
 void dictionaryRetire(int db_id, slice prefix);
 /* The databases have been swapped: so are their classes. */

@@ -20,6 +20,7 @@ int test_saving(void);
 int test_shape(void);
 int test_slab(void);
 int test_slab_model(void);
+int test_survey(void);
 int test_taken(void);
 int test_type_hash(void);
 int test_type_list(void);
@@ -48,6 +49,7 @@ int main(void) {
     failed += test_shape();
     failed += test_slab();
     failed += test_slab_model();
+    failed += test_survey();
     failed += test_taken();
     failed += test_type_hash();
     failed += test_type_list();

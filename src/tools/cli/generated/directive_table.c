@@ -313,6 +313,7 @@ const knownDirective knownDirectives[] = {
     {"unknown-directives", "refuse", NULL},
     {"use-exit-on-panic", "no", NULL},
     {"user", NULL, NULL},
+    {"value-compression-dict-memory", "33554432", NULL},
     {"watchdog-period", "0", NULL},
     {"zset-encoding-name", "skiplist", NULL},
     {"zset-max-listpack-entries", "128", NULL},
@@ -322,4 +323,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 316;
+const int knownDirectiveCount = 317;
