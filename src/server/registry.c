@@ -30,6 +30,7 @@ const feature *const serverFeatures[] = {
     &engineFeature,
     &keyspaceFeature,
     &memoryFeature,
+    &compressValuesFeature,
     &accountFeature,
     &quotaFeature,
     &shareFeature,
