@@ -15,6 +15,7 @@
 #include "engine/hot.h"
 #include "engine/pace.h"
 #include "io/thread.h"
+#include "store/compressed.h"
 #include "store/dictionary.h"
 #include "store/key_prefix.h"
 #include "store/store.h"
@@ -59,7 +60,6 @@ typedef struct classNote {
 } classNote;
 
 static struct {
-    trainerSettings settings;
     trainerState state;
     bool stale; /* the results of this round are dropped */
     pace pace;  /* of sampling, and of the thread */
@@ -79,13 +79,6 @@ static struct {
     /* Since the start, for INFO. */
     uint64_t rounds, trained, accepted, no_memory, thread_us, sample_us;
 } trainer;
-
-void dictionaryTrainerSet(const trainerSettings *settings) {
-    hotCheck(threadIsMain());
-    bool begins = settings->on && !trainer.settings.on;
-    trainer.settings = *settings;
-    if (begins) trainer.rest_until_ms = 0;
-}
 
 /* ------------------------------------------------------------------ notes */
 
@@ -151,7 +144,8 @@ static void addSample(void *arg, const robj *o) {
     trainer.looks++;
     if (objectType(o) != TYPE_STRING) return;
     slice text = objectText(o, digits);
-    if (text.len >= trainer.settings.min_bytes)
+    if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
+        text.len <= COMPRESSED_TEXT_MAX)
         valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
 }
 
@@ -174,7 +168,7 @@ static void sample(void) {
     } while (trainer.looks < trainer.looks_wanted && now_us - begun_us < STEP_US &&
              trainer.looks > before);
     trainer.sample_us += (uint64_t)(now_us - begun_us);
-    paceTook(&trainer.pace, begun_us, now_us, trainer.settings.cpu_percent);
+    paceTook(&trainer.pace, begun_us, now_us, engineConf.value_compression_cpu);
     if (trainer.looks == before) {
         endRound(SMALL_REST_MS); /* the keys have gone */
     } else if (trainer.looks >= trainer.looks_wanted) {
@@ -281,7 +275,7 @@ static void takeResult(void) {
     trainer.running = false;
     int64_t now_us = clockMonoUs();
     trainer.thread_us += (uint64_t)(now_us - trainer.begun_us);
-    paceTook(&trainer.pace, trainer.begun_us, now_us, trainer.settings.cpu_percent);
+    paceTook(&trainer.pace, trainer.begun_us, now_us, engineConf.value_compression_cpu);
     judge();
 }
 
@@ -291,10 +285,9 @@ static void tick(int64_t budget_us) {
         if (!__atomic_load_n(&trainer.done, __ATOMIC_ACQUIRE)) return;
         takeResult();
     }
-    if (trainer.state != RESTING && (trainer.stale || !trainer.settings.on)) {
-        endRound(SMALL_REST_MS);
-    }
-    if (!trainer.settings.on || engineHot.loading) return;
+    bool on = engineConf.value_compression != COMPRESSION_NO;
+    if (trainer.state != RESTING && (trainer.stale || !on)) endRound(on ? SMALL_REST_MS : 0);
+    if (!on || engineHot.loading) return;
     switch (trainer.state) {
     case RESTING:
         if (clockMonoMs() >= trainer.rest_until_ms) beginRound();
@@ -325,7 +318,6 @@ static status onShutdown(uint32_t flags, reason *why) {
         takeResult();
     }
     if (trainer.state != RESTING) endRound(0);
-    trainer.settings.on = false;
     return OK;
 }
 

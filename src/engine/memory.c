@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "engine/compress_values.h"
 #include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
@@ -192,6 +193,7 @@ static void keep(int64_t length_us) {
         (void)storeReclaim(); /* memory freed in the background counts until it is returned */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
+        compressValuesUnderPressure(length_us);
         full = !evict(length_us);
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }

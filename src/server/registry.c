@@ -32,6 +32,7 @@ const feature *const serverFeatures[] = {
     &keyspaceFeature,
     &memoryFeature,
     &dictionaryTrainerFeature,
+    &compressValuesFeature,
     &accountFeature,
     &quotaFeature,
     &shareFeature,

@@ -151,6 +151,11 @@ void valueCodecFree(valueCodec *c) {
 
 size_t valueCodecMemory(const valueCodec *c) { return c->bytes + memSizeOf(c); }
 
+static void resetCompressing(ZSTD_CCtx *context) {
+    size_t n = ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
+    check(!ZSTD_isError(n));
+}
+
 size_t valueCodecCompress(const valueCodec *c, slice plain, char *out, size_t cap) {
     ZSTD_CCtx *context = takeCompressing();
     if (!context) return 0;
@@ -158,6 +163,7 @@ size_t valueCodecCompress(const valueCodec *c, slice plain, char *out, size_t ca
     size_t n = ZSTD_compress2(context, out, cap, plain.ptr, plain.len);
     /* After an error the context would refuse the next dictionary. */
     if (ZSTD_isError(n)) (void)ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
+    if (ZSTD_isError(n)) resetCompressing(context); /* it was in the midst of a frame */
     giveCompressing(context);
     if (ZSTD_isError(n)) return 0;
     hotCheck(n <= cap);

@@ -93,7 +93,9 @@ static void runRounds(uint64_t rounds) {
 }
 
 static void turn(bool on) {
-    dictionaryTrainerSet(&(trainerSettings){.on = on, .min_bytes = 64, .cpu_percent = 50});
+    engineConf.value_compression = on ? COMPRESSION_IDLE : COMPRESSION_NO;
+    engineConf.value_compression_min_bytes = 64;
+    engineConf.value_compression_cpu = 50;
 }
 
 static int setUp(void **state) {
@@ -107,6 +109,7 @@ static int setUp(void **state) {
 
 static int tearDown(void **state) {
     assert_int_equal(dictionaryTrainerFeature.on_shutdown(0, NULL), OK);
+    turn(false);
     return engineTestTearDown(state);
 }
 
@@ -212,6 +215,7 @@ static void test_it_can_be_turned_off_at_any_time(void **state) {
     tick();
     tick();
     assert_int_equal(dictionaryTrainerFeature.on_shutdown(0, NULL), OK);
+    turn(false);
     uint64_t rounds = number("value_dictionary_rounds");
     skipSeconds(1000);
     tick();
