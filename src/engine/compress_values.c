@@ -144,6 +144,8 @@ status compressValuesApply(reason *why) {
     return OK;
 }
 
+bool compressValuesIsOn(void) { return engineConf.value_compression != COMPRESSION_NO; }
+
 status compressValuesAccept(slice text, int64_t number, reason *why) {
     (void)text; /* parsed already */
     return number == COMPRESSION_NO ? OK : valueCodecRequire(why);

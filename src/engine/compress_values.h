@@ -5,6 +5,7 @@
 #ifndef ENGINE_COMPRESS_VALUES_H
 #define ENGINE_COMPRESS_VALUES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,8 @@ int64_t compressValuesNextMs(void);
 /* The memory limit is reached: compresses idle values for a short time, at most `length_us`, before
  * any key is evicted. */
 void compressValuesUnderPressure(int64_t length_us);
+/* True unless value-compression is no. */
+bool compressValuesIsOn(void);
 /* Of the directive value-compression. */
 status compressValuesAccept(slice text, int64_t number, reason *why) MUST_USE;
 status compressValuesApply(reason *why) MUST_USE;

@@ -219,8 +219,6 @@ uint32_t dictionaryId(const valueDictionary *d) { return d->id; }
 
 const valueCodec *dictionaryCodec(const valueDictionary *d) { return d->codec; }
 
-bool dictionaryIsCurrent(const valueDictionary *d) { return all.classes[d->class].current == d; }
-
 uint64_t dictionariesGeneration(void) { return all.generation; }
 
 /* In builds with checks: what was compressed can be expanded. */

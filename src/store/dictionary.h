@@ -34,8 +34,6 @@ const valueDictionary *dictionaryById(uint32_t id);
 uint32_t dictionaryId(const valueDictionary *d);
 /* Valid as long as the dictionary; ANY_THREAD with a hold. */
 const valueCodec *dictionaryCodec(const valueDictionary *d);
-/* False for a former one of its class. */
-bool dictionaryIsCurrent(const valueDictionary *d);
 /* Another number whenever a class gets a first or a newer dictionary. */
 uint64_t dictionariesGeneration(void);
 

@@ -20,6 +20,8 @@ enum { GROUPS = 2 * SURVEY_CLASSES_MAX, CLASS_VALUES_MIN = 24, CLASS_PART = 400 
 /* The values of one of so many keys are not trained on: whether by its name, as a key may have been
  * sampled more than once. */
 enum { TEST_ONE_OF = 4 };
+/* Values that a quick trial compresses. */
+enum { QUICK_TESTS = 100 };
 /* A dictionary has this part of the bytes that it is trained on. */
 enum { DICTIONARY_PART = 16 };
 /* What the object has in addition to the packed bytes: number of the dictionary, length. */
@@ -232,38 +234,60 @@ void valueSurveyClass(const valueSurvey *s, unsigned index, surveyClass *out) {
                          .samples = g->count};
 }
 
+void valueSurveyEach(const valueSurvey *s, unsigned index, void (*visit)(void *arg, slice value),
+                     void *arg) {
+    check(index < s->count);
+    const group *g = &s->groups[index];
+    for (unsigned i = 0; i < g->count; i++)
+        visit(arg, sliceMake(g->samples[i].bytes, g->samples[i].len));
+}
+
 /* ------------------------------------------------------------------ trying */
 
+static int byNumber(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median in microseconds: other processes may have interrupted some. */
+static double medianUs(int64_t *ns, unsigned count) {
+    if (!count) return 0;
+    qsort(ns, count, sizeof(*ns), byNumber);
+    return (double)ns[count / 2] / 1000;
+}
+
 /* Packed bytes per plain byte of the samples that are not trained on. */
-static double measure(const group *g, const valueCodec *codec, valueTrial *times) {
+static double measure(const group *g, const valueCodec *codec, unsigned most, valueTrial *times) {
     char *packed = memAlloc(SURVEY_VALUE_MAX), *back = memAlloc(SURVEY_VALUE_MAX);
+    int64_t *compress_ns = memNewArray(int64_t, g->count);
+    int64_t *expand_ns = memNewArray(int64_t, g->count);
     uint64_t plain_bytes = 0, packed_bytes = 0;
     unsigned tested = 0;
-    double compress_us = 0, expand_us = 0;
-    for (unsigned i = 0; i < g->count; i++) {
+    for (unsigned i = 0; i < g->count && tested < most; i++) {
         if (!g->samples[i].is_test) continue;
-        tested++;
         slice plain = sliceMake(g->samples[i].bytes, g->samples[i].len);
         int64_t begin_ns = clockMonoNs();
         size_t n = valueCodecCompress(codec, plain, packed, SURVEY_VALUE_MAX);
         int64_t middle_ns = clockMonoNs();
         bool same = n && valueCodecExpand(codec, sliceMake(packed, n), back, plain.len);
-        compress_us += (double)(middle_ns - begin_ns) / 1000;
-        expand_us += (double)(clockMonoNs() - middle_ns) / 1000;
+        compress_ns[tested] = middle_ns - begin_ns;
+        expand_ns[tested++] = clockMonoNs() - middle_ns;
         if (n) check(same);
         plain_bytes += plain.len;
         packed_bytes += n && n + HEAD < plain.len ? n + HEAD : plain.len;
     }
+    times->tested = tested;
+    times->compress_us = medianUs(compress_ns, tested);
+    times->expand_us = medianUs(expand_ns, tested);
+    memFree(compress_ns);
+    memFree(expand_ns);
     memFree(packed);
     memFree(back);
-    times->tested = tested;
-    times->compress_us = tested ? compress_us / tested : 0;
-    times->expand_us = tested ? expand_us / tested : 0;
     return plain_bytes ? (double)packed_bytes / (double)plain_bytes : 1;
 }
 
 /* A codec with a dictionary of the samples that are trained on; NULL: they are of no use. */
-static valueCodec *train(const group *g, size_t dictionary_max) {
+static valueCodec *train(const group *g, const valueTrialPlan *plan) {
     size_t *lengths = memNewArray(size_t, g->count), bytes = 0, size = 0;
     char *all = memAlloc(g->bytes), *dictionary = NULL;
     unsigned count = 0;
@@ -273,13 +297,17 @@ static valueCodec *train(const group *g, size_t dictionary_max) {
         bytes += lengths[count++] = g->samples[i].len;
     }
     size_t cap = bytes / DICTIONARY_PART;
-    if (cap > dictionary_max) cap = dictionary_max;
-    if (cap >= VALUE_CODEC_DICTIONARY_MIN) {
+    if (cap > plan->dictionary_max) cap = plan->dictionary_max;
+    const char *source = all;
+    if (plan->is_quick) {
+        size = sizeMin(bytes, plan->dictionary_max);
+    } else if (cap >= VALUE_CODEC_DICTIONARY_MIN) {
         dictionary = memAlloc(cap);
         size = valueCodecTrain(all, lengths, count, dictionary, cap);
+        source = dictionary;
     }
     valueCodec *codec = NULL;
-    if (size && valueCodecNew(sliceMake(dictionary, size), &codec, NULL) != OK) codec = NULL;
+    if (size && valueCodecNew(sliceMake(source, size), &codec, NULL) != OK) codec = NULL;
     memFree(dictionary);
     memFree(all);
     memFree(lengths);
@@ -294,9 +322,10 @@ void valueSurveyTry(const valueSurvey *s, unsigned index, const valueTrialPlan *
     *out = (valueTrial){.alone = 1, .former = 1, .share = 1};
     valueCodec *without = NULL;
     if (g->count < SURVEY_SAMPLES_MIN || valueCodecNew(SLICE(""), &without, NULL) != OK) return;
-    out->alone = measure(g, without, out);
+    unsigned most = plan->is_quick ? QUICK_TESTS : g->count;
+    out->alone = measure(g, without, most, out);
     valueCodecFree(without);
-    if (plan->former) out->former = measure(g, plan->former, out);
-    if (out->former > plan->train_above) out->codec = train(g, plan->dictionary_max);
-    if (out->codec) out->share = measure(g, out->codec, out);
+    if (plan->former) out->former = measure(g, plan->former, most, out);
+    if (out->former > plan->train_above) out->codec = train(g, plan);
+    if (out->codec) out->share = measure(g, out->codec, most, out);
 }

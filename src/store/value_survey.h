@@ -42,6 +42,10 @@ typedef struct surveyClass {
 } surveyClass;
 void valueSurveyClass(const valueSurvey *s, unsigned index, surveyClass *out);
 
+/* Calls `visit` for each sample of a class. */
+void valueSurveyEach(const valueSurvey *s, unsigned index, void (*visit)(void *arg, slice value),
+                     void *arg);
+
 /* What was found with values that the dictionary was not trained on. Shares are packed bytes per
  * plain byte, where a value that gains nothing counts as it is. */
 typedef struct valueTrial {
@@ -49,13 +53,15 @@ typedef struct valueTrial {
     double alone;                  /* without a dictionary */
     double former;                 /* with the codec that was given; 1: none */
     double share;                  /* with the new dictionary; 1: none could be trained */
-    double compress_us, expand_us; /* means per value, with the new dictionary */
+    double compress_us, expand_us; /* medians per value, with the new dictionary */
     valueCodec *codec;             /* of it, which the caller frees or takes; NULL: none */
 } valueTrial;
 typedef struct valueTrialPlan {
     const valueCodec *former; /* of the present dictionary; NULL: none */
     double train_above;       /* a new one is trained only if the share with `former` is above */
     size_t dictionary_max;    /* its bytes, at most VALUE_CODEC_DICTIONARY_MAX */
+    bool is_quick; /* nothing is trained: some values are the dictionary, few are tested. It gains
+                      somewhat less than a trained one. Below 2 ms. */
 } valueTrialPlan;
 /* Trains a dictionary with the values of three of four keys of a class, and tests it with those of
  * the others. Takes up to some seconds and, while it trains, 20 MB. */

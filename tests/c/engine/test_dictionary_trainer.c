@@ -166,8 +166,9 @@ static void test_values_that_have_changed_get_a_newer_one(void **state) {
     fill(0, "sess:", "visitor");
     runUntil(thereIsANewerOne);
     dictionariesSweep(1);
-    assert_non_null(dictionaryById(id));
-    assert_false(dictionaryIsCurrent(dictionaryById(id)));
+    dictionaryReport r;
+    assert_true(dictionaryRead(id, &r));
+    assert_false(r.is_current);
     dictionaryRelease(id, 1);
     dictionariesSweep(2);
     assert_null(dictionaryById(id));

@@ -159,8 +159,11 @@ static void test_a_dictionary_is_freed_without_users(void **state) {
     uint64_t generation = dictionariesGeneration();
     uint32_t new = add(0, SLICE("user:"));
     assert_true(dictionariesGeneration() != generation);
-    assert_true(dictionaryIsCurrent(dictionaryById(new)));
-    assert_false(dictionaryIsCurrent(dictionaryById(old)));
+    dictionaryReport r;
+    assert_true(dictionaryRead(new, &r));
+    assert_true(r.is_current);
+    assert_true(dictionaryRead(old, &r));
+    assert_false(r.is_current);
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("user:1"))), new);
     dictionariesSweep(1);
     assert_non_null(dictionaryById(old));

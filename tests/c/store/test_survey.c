@@ -161,6 +161,12 @@ static void test_a_dictionary_wins_on_values_it_has_not_seen(void **state) {
             assert_non_null(again.codec);
             assert_true(again.share == t.share);
             valueCodecFree(again.codec);
+            plan.is_quick = true;
+            valueSurveyTry(s, i, &plan, &again);
+            assert_int_equal(again.tested, 100);
+            assert_true(again.share < t.share * 1.5);
+            assert_true(again.share > t.share * 0.7);
+            valueCodecFree(again.codec);
             seen++;
         } else if (!strcmp(name, "noise:")) {
             assert_true(t.share > 0.97); /* trained or not */
