@@ -15,6 +15,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/lifecycle.h"
 #include "engine/memory.h"
 #include "engine/pace.h"
 #include "store/compressed.h"
@@ -34,6 +35,7 @@ _Static_assert(COMPRESSED_TEXT_MAX == 131072, "the greatest value-compression-mi
 
 static struct {
     bool active; /* the walk is in the midst of a pass */
+    bool has_stages;
     pace walk, pressure;
     uint64_t walk_us; /* in all */
     struct {
@@ -85,13 +87,6 @@ static void setPlainIdle(void) {
     storeSetPlainIdle(full ? -1 : idle_s);
 }
 
-static void tick(int64_t budget_us) {
-    setPlainIdle();
-    if (mayStep()) step(budget_us < STEP_US ? budget_us : STEP_US);
-}
-
-int64_t compressValuesNextMs(void) { return likely(!state.active) ? -1 : paceLeftMs(&state.walk); }
-
 void compressValuesUnderPressure(int64_t length_us) {
     enum { SHARE = 25 };
     if (likely(engineConf.value_compression == COMPRESSION_NO)) return;
@@ -124,13 +119,34 @@ static void compressChanged(void) {
 }
 
 static void betweenRequests(void) {
-    if (likely(!state.active && !state.changed_count) || engineHot.current) return;
+    if (engineHot.current) return; /* a nested turn, within a command */
+    compressedReclaim();
     if (state.changed_count) compressChanged();
-    if (state.active && mayStep()) step(STEP_US);
+    if (likely(!state.active)) return;
+    if (mayStep()) step(STEP_US);
+    if (state.active) loopLimitSleep(engineLoop(), paceLeftMs(&state.walk));
 }
 
-static void reclaim(void) {
-    if (likely(!engineHot.current)) compressedReclaim();
+/* A turn of the loop pays for this only while values are compressed. */
+static const stageJob stages[] = {{STAGE_EXPIRE, betweenRequests}, {STAGE_COUNT, NULL}};
+static const feature turns = {.name = "value-compression-turns", .stages = stages};
+
+static void setStages(void) {
+    bool wanted = engineConf.value_compression != COMPRESSION_NO;
+    if (likely(wanted == state.has_stages)) return;
+    if (wanted) {
+        hooksAddFeature(&turns);
+    } else {
+        hooksRemoveFeature(&turns);
+    }
+    state.has_stages = wanted;
+}
+
+static void tick(int64_t budget_us) {
+    setStages();
+    setPlainIdle();
+    if (!engineHot.current) compressedReclaim();
+    if (mayStep()) step(budget_us < STEP_US ? budget_us : STEP_US);
 }
 
 /* ------------------------------------------------------------------ directives, INFO */
@@ -184,8 +200,6 @@ static status init(reason *why) {
 static bool isBusy(void) { return state.active; }
 
 static const tickJob ticks[] = {{"compress-values", 0, tick, isBusy}, {0}};
-static const stageJob stages[] = {
-    {STAGE_EXPIRE, betweenRequests}, {STAGE_FREE, reclaim}, {STAGE_COUNT, NULL}};
 static const keyObserver *const observers[] = {&observer, NULL};
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
@@ -196,7 +210,6 @@ static const infoSection sections[] = {
 const feature compressValuesFeature = {.name = "value-compression",
                                        .info = sections,
                                        .ticks = ticks,
-                                       .stages = stages,
                                        .observers = observers,
                                        .init = init,
                                        .on_stats_reset = compressedResetStats};

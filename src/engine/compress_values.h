@@ -12,8 +12,6 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Ms until the next step between requests, to limit the sleep of the loop; -1: none waits. */
-int64_t compressValuesNextMs(void);
 /* The memory limit is reached: compresses idle values for a short time, at most `length_us`, before
  * any key is evicted. */
 void compressValuesUnderPressure(int64_t length_us);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "engine/compress_values.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
@@ -401,10 +400,8 @@ static void expireBetween(void) {
 }
 
 int64_t keyspaceNextMs(void) {
-    int64_t other_ms = compressValuesNextMs();
-    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return other_ms;
-    int64_t ms = paceLeftMs(&expire_pace);
-    return other_ms >= 0 && other_ms < ms ? other_ms : ms;
+    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return -1;
+    return paceLeftMs(&expire_pace);
 }
 
 static bool expireIsBusy(void) { return storeHasVolatile(keyspaceMain()); }

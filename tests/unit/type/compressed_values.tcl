@@ -55,7 +55,7 @@ proc both {name script} {
     assert_equal $logs(9) $logs(0) $name
 }
 
-start_server {tags {string} overrides {enable-debug-command yes save {}}} {
+start_server {tags {string} overrides {enable-debug-command yes enable-module-command yes save {}}} {
     if {[catch {r config set value-compression always value-compression-min-bytes 131072} reply]} {
         test {without Zstandard the directive is refused} {assert_match {*Zstandard*} $reply}
         return
@@ -447,6 +447,18 @@ start_server {tags {string} overrides {enable-debug-command yes save {}}} {
             r -1 migrate [srv host] [srv port] pkg:1 0 5000 copy
             assert_equal [record 1] [r get pkg:1]
         }
+    }
+
+    test {modules see plain strings: the length of a compressed one, its bytes, which are stored plain} {
+        r module load [file normalize build/modules/keys.so]
+        r set pkg:1 $v
+        foreach command {{keys.get pkg:1 1} {keys.fastget pkg:1} {keys.get pkg:1 3}} {
+            set plain [r {*}$command]
+            compress pkg:1
+            assert_equal $plain [r {*}$command] $command
+            assert {![is_compressed pkg:1]}
+        }
+        r module unload keys
     }
 
     test {the second read within the idle time stores a value plain} {
