@@ -507,24 +507,36 @@ static NO_INLINE robj *findReadAny(db *d, slice key, uint64_t hash, storeLook lo
     return findToRead(d, key, hash, look, true);
 }
 
-robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look) {
+static NO_INLINE robj *findReadAnyHead(db *d, slice key, uint64_t hash, storeLook look) {
     return findToRead(d, key, hash, look, false);
 }
 
-robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+typedef robj *findReadProc(db *d, slice key, uint64_t hash, storeLook look);
+
+/* `any` is one of the two above. */
+ALWAYS_INLINE robj *findReadUsual(db *d, slice key, uint64_t hash, storeLook look,
+                                  findReadProc *any) {
     hashtablePosition at;
-    if (unlikely(!isUsual(d, key))) return findReadAny(d, key, hash, look);
+    if (unlikely(!isUsual(d, key))) return any(d, key, hash, look);
     tableNear near = findNear(d, key, hash, &at);
     if (near == NEAR_MISSING && likely(!storeNow.notes_misses)) {
         d->misses++;
         return NULL;
     }
-    if (unlikely(near != NEAR_FOUND)) return findReadAny(d, key, hash, look);
+    if (unlikely(near != NEAR_FOUND)) return any(d, key, hash, look);
     robj *o = wordEntryOfType(*at.word, &dbKeysType);
-    if (unlikely(objectIsUnusual(o))) return findReadAny(d, key, hash, look);
+    if (unlikely(objectIsUnusual(o))) return any(d, key, hash, look);
     d->hits++;
     touchLru(o, look);
     return o;
+}
+
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+    return findReadUsual(d, key, hash, look, findReadAny);
+}
+
+robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look) {
+    return findReadUsual(d, key, hash, look, findReadAnyHead);
 }
 
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
