@@ -32,6 +32,11 @@ void debugReplyBuffer(ctx *c);
 void debugClientEviction(ctx *c);
 void debugHashShapes(ctx *c);
 
+/* debug_values.c */
+void debugCompress(ctx *c);
+void debugCompressed(ctx *c);
+void debugValueDictionary(ctx *c);
+
 /* Subcommands about replication. */
 void debugChangeReplId(ctx *c);
 void debugReplicate(ctx *c);

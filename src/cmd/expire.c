@@ -85,7 +85,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
     uint32_t conditions;
     int64_t expire_ms;
     if (!parseConditions(c, &conditions) || !parseTime(c, unit_ms, relative, &expire_ms)) return;
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    robj *o = dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!o || !conditionsHold(conditions, objectExpire(o), expire_ms)) {
         replyInteger(c, 0);
         return;
@@ -135,7 +135,7 @@ void pexpiretimeCommand(ctx *c) { replyTime(c, false, false); }
 /* PERSIST key. Reply: 1, or 0 if the key is missing or has no TTL. */
 void persistCommand(ctx *c) {
     hotCheck(c->argc == 2);
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    robj *o = dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     bool had_time = o && objectHasExpire(o);
     if (had_time) {
         dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));

@@ -132,7 +132,7 @@ static void countOne(ctx *c) {
     robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     if (!isHll(c, o)) return;
     /* Counting may write: the count is kept, and the text is raw from now on. */
-    if (o) check(dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at) == o);
+    if (o) o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     uint64_t count = 0;
     if (o && !hllCachedCount(hllBytes(o).ptr, &count)) {
         uint8_t registers[HLL_REGISTERS] = {0};

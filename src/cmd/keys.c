@@ -24,7 +24,7 @@ static dbKey keyAt(const ctx *c, db *d, int arg_index) {
 }
 
 static robj *findKey(ctx *c, const dbKey *k) {
-    return dbFind(k->db, k->key, k->hash, c->look, &c->at);
+    return dbFindHead(k->db, k->key, k->hash, c->look, &c->at);
 }
 
 /* ------------------------------------------------------------------ DEL, EXISTS and the like */
@@ -63,7 +63,7 @@ static void replyFound(ctx *c, findProc *find, storeLook look) {
 void existsCommand(ctx *c) { replyFound(c, dbFindQuiet, c->look); }
 
 /* TOUCH key [key ...]. Reply: like EXISTS. Counts as an access even with CLIENT NO-TOUCH. */
-void touchCommand(ctx *c) { replyFound(c, dbFindRead, lookWithTouch(c->look)); }
+void touchCommand(ctx *c) { replyFound(c, dbFindReadHead, lookWithTouch(c->look)); }
 
 /* TYPE key. Reply: name of the type, "none" if the key is missing. */
 void typeCommand(ctx *c) {
@@ -232,7 +232,7 @@ void copyCommand(ctx *c) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
-    if (!dbFindRead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace) ||
+    if (!dbFindReadHead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace) ||
         isGone(&from)) {
         replyInteger(c, 0);
         return;

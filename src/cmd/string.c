@@ -55,9 +55,17 @@ static bool findWrite(ctx *c, robj **out) {
     return stringIsType(c, *out);
 }
 
-/* Looks up the first key, which was found, once more: where a change of it goes. */
-static void findAgain(ctx *c, const robj *o) {
-    check(dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at) == o);
+/* Like findRead(), when the value is not read. */
+static bool findReadHead(ctx *c, robj **out) {
+    *out = dbFindReadHead(c->db, c->argv[1], c->key_hash, c->look);
+    return stringIsType(c, *out);
+}
+
+/* Looks up the first key, which was found, once more: its object, and where a change of it goes. */
+static robj *findAgain(ctx *c) {
+    robj *o = dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    check(o != NULL);
+    return o;
 }
 
 static void replyStringOrNull(ctx *c, const robj *o) {
@@ -68,7 +76,7 @@ static void replyStringOrNull(ctx *c, const robj *o) {
     }
 }
 
-/* Sets the first key to argument `value`. `old` is the result of dbFind(). */
+/* Sets the first key to argument `value`. `old` is the result of dbFindHead(). */
 static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
     dbSetString(c->db, c->argv[1], &c->at, old, c->argv[value], stringTakeArg(c, value), expire_ms);
 }
@@ -167,7 +175,7 @@ void setCommand(ctx *c) {
         setWithOptions(c);
         return;
     }
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    robj *old = dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     setValue(c, old, 2, OBJECT_NO_EXPIRE);
     ctxKeyChanged(c, c->argv[1], &eventSet);
     replyOk(c);
@@ -176,7 +184,7 @@ void setCommand(ctx *c) {
 /* SETNX key value. Reply: 1, or 0 if the key exists. */
 void setnxCommand(ctx *c) {
     hotCheck(c->argc == 3);
-    if (dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at)) {
+    if (dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at)) {
         replyInteger(c, 0);
         return;
     }
@@ -188,7 +196,7 @@ void setnxCommand(ctx *c) {
 static void setForTime(ctx *c, enum stringOption unit) {
     int64_t expire_ms;
     if (!stringParseTime(c, c->argv[2], unit, &expire_ms)) return;
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    robj *old = dbFindHead(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     setValue(c, old, 3, expire_ms);
     propagateTime(c, SLICE("SET"), &c->argv[3], "PXAT", expire_ms);
     stringNotifySet(c, c->argv[1], expire_ms);
@@ -224,7 +232,7 @@ void getCommand(ctx *c) {
 /* STRLEN key. Reply: its length, 0 if the key is missing. */
 void strlenCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)stringLen(o) : 0);
+    if (findReadHead(c, &o)) replyInteger(c, o ? (int64_t)stringLen(o) : 0);
 }
 
 /* GETDEL key. Reply: the value or null. */
@@ -260,13 +268,11 @@ void getexCommand(ctx *c) {
             keyspaceExpireNow(c, c->argv[1], c->key_hash);
             return;
         }
-        findAgain(c, o);
-        dbPlace(c->db, &c->at, objectSetExpire(o, options.expire_ms));
+        dbPlace(c->db, &c->at, objectSetExpire(findAgain(c), options.expire_ms));
         propagateTime(c, SLICE("PEXPIREAT"), NULL, NULL, options.expire_ms);
         ctxKeyChanged(c, c->argv[1], &eventExpire);
     } else if (options.given & OPTION_PERSIST && objectHasExpire(o)) {
-        findAgain(c, o);
-        dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
+        dbPlace(c->db, &c->at, objectSetExpire(findAgain(c), OBJECT_NO_EXPIRE));
         slice words[2] = {SLICE("PERSIST"), c->argv[1]};
         ctxPropagateAs(c, 2, words);
         ctxKeyChanged(c, c->argv[1], &eventPersist);

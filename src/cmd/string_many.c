@@ -31,7 +31,7 @@ static void setPairs(ctx *c, int first, int end, const stringOptions *o) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
     while (keyWalkNext(&w)) {
-        robj *old = dbFind(c->db, w.key, w.hash, c->look, &c->at);
+        robj *old = dbFindHead(c->db, w.key, w.hash, c->look, &c->at);
         bool keeps = o->given & OPTION_KEEPTTL && old;
         dbSetString(c->db, w.key, &c->at, old, c->argv[w.arg_index + 1],
                     stringTakeArg(c, w.arg_index + 1), keeps ? objectExpire(old) : o->expire_ms);
@@ -44,7 +44,7 @@ static bool allAre(ctx *c, int first, int end, bool wanted) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
     while (keyWalkNext(&w)) {
-        bool exists = dbFind(c->db, w.key, w.hash, c->look, &c->at) != NULL;
+        bool exists = dbFindHead(c->db, w.key, w.hash, c->look, &c->at) != NULL;
         if (exists != wanted) return false;
     }
     return true;

@@ -10,6 +10,8 @@
 extern const feature engineFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
+/* Strings compressed in memory. */
+extern const feature compressValuesFeature;
 /* Events and INFO sections of the keyspace. */
 extern const feature keyspaceFeature;
 #ifdef HOT_CHECKS

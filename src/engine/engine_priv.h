@@ -21,16 +21,23 @@ enum maxmemoryPolicy {
     POLICY_NOEVICTION,
 };
 
+enum valueCompression { COMPRESSION_NO, COMPRESSION_IDLE, COMPRESSION_ALWAYS };
+
 enum allowed { ALLOWED_NO, ALLOWED_YES, ALLOWED_LOCAL };
 
 typedef struct engineConfig {
     /* Memory: limit, eviction, active expiry. */
     int64_t maxmemory;         /* bytes, 0: no limit; negative: percent of the machine's memory */
     int64_t maxmemory_dataset; /* bytes, 0: no limit */
+    int64_t value_compression_dict_memory; /* bytes */
     int maxmemory_policy, maxmemory_samples, maxmemory_eviction_tenacity;
     int lfu_log_factor;
     int lfu_decay_time; /* minutes */
     int active_expire_effort;
+    /* Strings compressed in memory: enum valueCompression; seconds; percent. */
+    int value_compression;
+    int64_t value_compression_min_bytes, value_compression_idle_seconds;
+    int value_compression_cpu;
     /* Background freeing of values that no command deletes explicitly. */
     bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del;
     bool lazyfree_lazy_user_flush; /* FLUSHALL, SCRIPT FLUSH and so on without SYNC or ASYNC */

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "engine/compress_values.h"
 #include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
@@ -195,6 +196,7 @@ static void keep(int64_t length_us) {
         (void)storeTakeBack(TAKE_MAX); /* freed in the background it counts until it is back */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
+        compressValuesUnderPressure(length_us);
         full = !evict(length_us);
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }

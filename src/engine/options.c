@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "base/base.h"
+#include "engine/compress_values.h"
 #include "base/number.h"
 #include "engine/command.h"
 #include "config/config.h"
@@ -21,6 +22,8 @@ engineConfig engineConf;
 
 /* ------------------------------------------------------------------ enum values */
 
+static const configWord compression_words[] = {
+    {"no", COMPRESSION_NO}, {"idle", COMPRESSION_IDLE}, {"always", COMPRESSION_ALWAYS}, {NULL, 0}};
 static const configWord policy_words[] = {
     {"volatile-lru", POLICY_VOLATILE_LRU},
     {"volatile-lfu", POLICY_VOLATILE_LFU},
@@ -146,6 +149,8 @@ const configOption engineOptions[] = {
     CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
     CONFIG_MEMORY("maxmemory-dataset", engineConf.maxmemory_dataset, 0, 0, INT64_MAX,
                   .apply = memoryApplyDatasetLimit),
+    CONFIG_MEMORY("value-compression-dict-memory", engineConf.value_compression_dict_memory,
+                  32 * 1024 * 1024, 1024 * 1024, INT64_MAX),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),
@@ -155,6 +160,15 @@ const configOption engineOptions[] = {
     CONFIG_INT("lfu-decay-time", engineConf.lfu_decay_time, 1, 0, INT_MAX,
                .apply = keyspaceApplyAccess),
     CONFIG_INT("active-expire-effort", engineConf.active_expire_effort, 1, 1, 10),
+    /* Strings compressed in memory. */
+    CONFIG_ENUM("value-compression", engineConf.value_compression, compression_words,
+                COMPRESSION_NO, .flags = CONFIG_IN_CRASH_REPORT, .accept = compressValuesAccept,
+                .apply = compressValuesApply),
+    CONFIG_INT("value-compression-min-bytes", engineConf.value_compression_min_bytes, 64, 32,
+               131072),
+    CONFIG_INT("value-compression-idle-seconds", engineConf.value_compression_idle_seconds, 60, 1,
+               1000000),
+    CONFIG_INT("value-compression-cpu", engineConf.value_compression_cpu, 5, 1, 50),
     /* Background freeing of values that no command deletes explicitly. */
     CONFIG_BOOL("lazyfree-lazy-eviction", engineConf.lazyfree_lazy_eviction, true,
                 .flags = CONFIG_IN_CRASH_REPORT),

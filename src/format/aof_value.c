@@ -13,6 +13,7 @@
 #include "format/aof_words.h"
 #include "format/rdb_dump.h"
 #include "format/rdb_module.h"
+#include "store/compressed.h"
 #include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/type_hash.h"
@@ -40,12 +41,24 @@ static void beginItems(rdbWriter *w, slice name, const robj *o, size_t *room, ui
 
 /* ------------------------------------------------------------------ types */
 
+static void writeCompressed(rdbWriter *w, const robj *o) {
+    size_t len = compressedRead(o).len;
+    char *text = memAlloc(len);
+    compressedExpand(o, text);
+    aofWord(w, sliceMake(text, len));
+    memFree(text);
+}
+
 static void writeString(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_STRING);
     char digits[NUMBER_TEXT_MAX];
     aofCommandBegin(w, 3);
     aofWord(w, SLICE("SET"));
     aofWord(w, objectKey(o));
+    if (unlikely(objectIsCompressed(o))) {
+        writeCompressed(w, o);
+        return;
+    }
     if (objectForm(o) != FORM_POINTER) {
         aofWord(w, objectText(o, digits));
         return;

@@ -105,7 +105,7 @@ _Static_assert(2 * RDB_STRING_PLAIN_MAX + 2 <= 48, "three steps are enough");
 /* Type, key and value of a short text in one copy: their lengths are the same bytes in an object as
  * in a file. False if it is not one, or must be encoded. */
 ALWAYS_INLINE bool writeShortText(rdbWriter *w, const robj *o) {
-    if (objectForm(o) > FORM_EMBED_RAW) return false;
+    if (objectForm(o) > FORM_EMBED_RAW || objectIsCompressed(o)) return false;
     slice key = objectKey(o), text;
     const char *at = key.ptr + key.len;
     text.len = objectReadLength(&at);

@@ -10,6 +10,7 @@
 #include "format/rdb_pathhash.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
+#include "store/compressed.h"
 #include "store/member_expiry.h"
 #include "store/type_hash.h"
 #include "store/type_pathhash.h"
@@ -102,8 +103,22 @@ static void writeListpack(rdbWriter *w, const uint8_t *lp) {
     rdbWriteString(w, sliceMake((const char *)lp, listpackSize(lp)));
 }
 
+/* Files and payloads have the plain text. */
+static void writeCompressed(rdbWriter *w, const robj *o) {
+    compressedValue v = compressedRead(o);
+    if (w->sink->expand && w->sink->expand(w->sink, w, v.dictionary, v.packed, v.len)) return;
+    char *text = memAlloc(v.len);
+    compressedExpand(o, text);
+    rdbWriteString(w, sliceMake(text, v.len));
+    memFree(text);
+}
+
 static void writeString(rdbWriter *w, const robj *o) {
     hotCheck(objectType(o) == TYPE_STRING);
+    if (unlikely(objectIsCompressed(o))) {
+        writeCompressed(w, o);
+        return;
+    }
     if (objectIsInt(o)) {
         rdbWriteIntString(w, objectInt(o));
         return;

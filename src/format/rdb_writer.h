@@ -31,6 +31,9 @@ struct rdbSink {
     bool (*string)(rdbSink *sink, rdbWriter *w, slice text);
     /* NULL, or the same for a string that it may keep a reference to. */
     bool (*shared)(rdbSink *sink, rdbWriter *w, blob *text);
+    /* NULL, or the same for a string of `len` bytes that is expanded from these bytes with the
+     * dictionary (store/dictionary.h). */
+    bool (*expand)(rdbSink *sink, rdbWriter *w, uint32_t dictionary, slice packed, size_t len);
     /* NULL, or takes the bytes of a blob as they are, to which it keeps a reference, after what is
      * in the writer's buffer. False: the writer copies them. */
     bool (*lend)(rdbSink *sink, rdbWriter *w, blob *bytes);

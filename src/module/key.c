@@ -53,7 +53,7 @@ static robj *findToRead(ValkeyModuleKey *k) {
     if (mode & VALKEYMODULE_OPEN_KEY_NOSTATS) return dbFindUncounted(k->db, name, k->hash, look);
     if (mode & VALKEYMODULE_OPEN_KEY_NONOTIFY) return dbFindSilent(k->db, name, k->hash, look);
     if (mode & VALKEYMODULE_OPEN_KEY_NOTOUCH) return dbFindQuiet(k->db, name, k->hash, look);
-    return dbFindRead(k->db, name, k->hash, look);
+    return dbFindReadHead(k->db, name, k->hash, look);
 }
 
 static bool hasTimedFields(const robj *o) {
@@ -112,6 +112,15 @@ robj *keyFind(ValkeyModuleKey *k) {
     if (!k->owner->run) return NULL;
     k->object = findToWrite(k);
     keysMayHaveChanged();
+    k->seen = keysChanges;
+    return k->object;
+}
+
+robj *keyPlainString(ValkeyModuleKey *k) {
+    dbPosition at;
+    hotCheck(objectIsCompressed(k->object));
+    k->object = dbFind(k->db, keyName(k), k->hash, lookWithoutTouch(lookAtAll()), &at);
+    keysMayHaveChanged(); /* for other handles of the key */
     k->seen = keysChanges;
     return k->object;
 }

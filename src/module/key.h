@@ -46,6 +46,8 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
 robj *keyObject(ValkeyModuleKey *k);
 /* The same for a change: k->at is the place for dbPlace(). */
 robj *keyFind(ValkeyModuleKey *k);
+/* Stores the compressed string of the key plain; returns its object. */
+robj *keyPlainString(ValkeyModuleKey *k);
 /* Stores the result of a change of what keyFind() has returned. */
 void keyPlace(ValkeyModuleKey *k, robj *o);
 /* Deletes the key, if it exists. */

@@ -3,8 +3,8 @@
  * Output of a snapshot through a worker thread (snapshot_stream.h).
  *
  * A block has the bytes of records, and the positions of the strings among them that the worker has
- * to encode. Blocks go from the main thread to the worker (`first` .. `last`), and back
- * (`returned`), under one lock that is taken once for some 64 KB.
+ * to encode, or to expand first. Blocks go from the main thread to the worker (`first` .. `last`),
+ * and back (`returned`), under one lock that is taken once for some 64 KB.
  *
  * Invariants: `published` blocks are in one of these two lists or being encoded; a block belongs to
  * one thread at a time; references to blobs are dropped by the main thread only. `state` is final
@@ -19,6 +19,7 @@
 #include "format/rdb_file.h"
 #include "io/file_stream.h"
 #include "io/thread.h"
+#include "store/dictionary.h"
 
 #ifdef HOSTILE_BUILD
 enum { BLOCKS = 3, BLOCK_STRINGS = 4, BLOCK_LONGS = 2, LONG_MIN = 100, PIECE_BYTES = 1000 };
@@ -32,8 +33,13 @@ enum {
 };
 #endif
 
-/* A string of the block's bytes, or (len LONG_STRING) the next one of its long strings. */
-enum { LONG_STRING = UINT32_MAX };
+/* A string of the block's bytes; or (len LONG_STRING) the next one of its long strings; or (len
+ * COMPRESSED) a value that is compressed with a dictionary: compressedString, then its bytes. */
+#define LONG_STRING UINT32_MAX
+#define COMPRESSED (UINT32_MAX - 1)
+typedef struct compressedString {
+    uint32_t dictionary, packed_len, len;
+} compressedString;
 typedef struct stringAt {
     uint32_t at, len;
 } stringAt;
@@ -106,6 +112,7 @@ struct snapshotStream {
     outSink encoded;        /* gets the bytes of the file */
     rdbEnvelopeSink packed; /* between `encoder` and `encoded` if there is a codec */
     rdbWriter encoder;
+    str expanded; /* the text of a compressed value */
     fileWriter file;
 };
 
@@ -165,6 +172,19 @@ static status writeOut(rdbSink *sink, const void *bytes, size_t len, reason *why
     return st;
 }
 
+/* Encodes a compressed value of a block. Returns the bytes it has there. */
+static uint32_t encodeCompressed(snapshotStream *s, const char *at) {
+    compressedString c;
+    memcpy(&c, at, sizeof(c));
+    strClear(&s->expanded);
+    char *text = strReserve(&s->expanded, c.len);
+    bool expanded =
+        dictionaryExpand(c.dictionary, sliceMake(at + sizeof(c), c.packed_len), text, c.len);
+    check(expanded);
+    rdbWriteString(&s->encoder, sliceMake(text, c.len));
+    return (uint32_t)sizeof(c) + c.packed_len;
+}
+
 static void encode(snapshotStream *s, const block *b) {
     hotCheck(b->used <= sizeof(b->bytes));
     rdbWriter *w = &s->encoder;
@@ -177,6 +197,8 @@ static void encode(snapshotStream *s, const block *b) {
             const longString *l = &b->longs[longs++];
             rdbWriteString(w, l->text);
             if (!l->from) memFree((char *)(uintptr_t)l->text.ptr); /* memory of this stream */
+        } else if (string->len == COMPRESSED) {
+            at += encodeCompressed(s, b->bytes + at);
         } else {
             rdbWriteString(w, sliceMake(b->bytes + at, string->len));
             at += string->len;
@@ -420,6 +442,23 @@ static bool takeString(rdbSink *sink, rdbWriter *w, slice text) {
     return true;
 }
 
+static bool takeCompressed(rdbSink *sink, rdbWriter *w, uint32_t dictionary, slice packed,
+                           size_t len) {
+    part *p = (part *)sink;
+    compressedString c = {dictionary, (uint32_t)packed.len, (uint32_t)len};
+    size_t bytes = sizeof(c) + packed.len;
+    if (bytes > RDB_WRITER_BUFFER) return false;
+    if (rdbWriterStatus(w) != OK) return true;
+    if (p->now->string_count == BLOCK_STRINGS || bytes > RDB_WRITER_BUFFER - w->used)
+        completeBlock(p);
+    block *b = p->now;
+    b->strings[b->string_count++] = (stringAt){.at = (uint32_t)w->used, .len = COMPRESSED};
+    memcpy(w->buffer + w->used, &c, sizeof(c));
+    memcpy(w->buffer + w->used + sizeof(c), packed.ptr, packed.len);
+    w->used += bytes;
+    return true;
+}
+
 static bool takeShared(rdbSink *sink, rdbWriter *w, blob *text) {
     if (text->len < LONG_MIN) return false;
     if (rdbWriterStatus(w) == OK)
@@ -431,7 +470,8 @@ static bool takeShared(rdbSink *sink, rdbWriter *w, blob *text) {
 
 static void partInit(snapshotStream *s, part *p) {
     p->stream = s;
-    p->sink = (rdbSink){.write = takeBytes, .string = takeString, .shared = takeShared};
+    p->sink = (rdbSink){
+        .write = takeBytes, .string = takeString, .shared = takeShared, .expand = takeCompressed};
     p->now = takeBlock(s);
     p->last = &p->first;
     rdbWriterInitBorrowed(&p->writer, &p->sink, p->now->bytes);
@@ -439,6 +479,7 @@ static void partInit(snapshotStream *s, part *p) {
 
 status snapshotStreamNew(const snapshotStreamOptions *options, snapshotStream **out, reason *why) {
     snapshotStream *s = memNew(snapshotStream);
+    dictionariesHold(); /* values may be removed before the worker expands them */
     s->compress = options->compress;
     s->sync_bytes = options->sync_bytes;
     s->relays = options->relays;
@@ -493,6 +534,8 @@ void snapshotStreamFree(snapshotStream *s) {
     check(s->copy_bytes == 0);
     rdbWriterClear(&s->encoder);
     rdbEnvelopeSinkClear(&s->packed);
+    strFree(&s->expanded);
+    dictionariesUnhold();
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     memFree(s->name);

@@ -23,6 +23,7 @@
 #include "server/server.h"
 #include "server/server_priv.h"
 #include "store/compact.h"
+#include "store/dictionary.h"
 #include "store/shape.h"
 #include "store/store.h"
 
@@ -96,8 +97,8 @@ static memoryFigures measureOwn(void) {
     replMeasure(&f.stream);
     f.overhead = memory.startup + f.stream.buffers + f.clients + f.links +
                  (f.tables > memory.tables ? f.tables - memory.tables : 0) +
-                 persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes() +
-                 measurePassing();
+                 persistAofBufferBytes() + dictionariesMemory() + scriptCacheBytes() +
+                 scriptLibraryBytes() + measurePassing();
     f.overhead = sizeMin(f.overhead, f.used);
     f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;

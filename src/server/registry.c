@@ -8,6 +8,7 @@
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
 #include "defrag/defrag.h"
+#include "engine/dictionary_trainer.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
@@ -30,6 +31,8 @@ const feature *const serverFeatures[] = {
     &engineFeature,
     &keyspaceFeature,
     &memoryFeature,
+    &dictionaryTrainerFeature,
+    &compressValuesFeature,
     &accountFeature,
     &quotaFeature,
     &shareFeature,

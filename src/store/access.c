@@ -78,6 +78,11 @@ int64_t storeIdleSeconds(const robj *o) {
     return (int64_t)((storeNow.clock - objectLru(o)) & OBJECT_LRU_MAX);
 }
 
+int64_t accessIdleSeconds(const robj *o) {
+    if (storeNow.access == ACCESS_LRU) return storeIdleSeconds(o);
+    return 60 * (int64_t)(((storeNow.clock >> 8) - (objectLru(o) >> 8)) & LFU_MINUTES_MASK);
+}
+
 uint8_t storeFrequency(const robj *o) {
     uint32_t counter = objectLru(o) & LFU_MAX;
     uint32_t idle_minutes = ((storeNow.clock >> 8) - (objectLru(o) >> 8)) & LFU_MINUTES_MASK;

@@ -7,13 +7,12 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
+#include "store/compressed.h"
 #include "store/db_priv.h"
+#include "store/dictionary.h"
 #include "store/hash_record.h"
 #include "store/keyspace.h"
-#include "store/member_expiry.h"
-#include "store/placeholder.h"
 #include "store/slab.h"
-#include "store/type_hash.h"
 #include "store/type_stream.h"
 
 storeState storeNow;
@@ -132,6 +131,7 @@ void storeShutdown(void) {
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
     shapesFree();
+    dictionariesFree();
     recordFreeBuffer();
     memset(&storeNow, 0, sizeof(storeNow));
 }
@@ -167,6 +167,7 @@ void dbExchange(db *a, db *b) {
 void storeSwap(db *a, db *b) {
     check(a->in == b->in);
     dbExchange(a, b);
+    if (a->in == keyspaceMain()) dictionariesSwap(a->id, b->id);
 }
 
 bool storeWork(keyspace *k, int64_t budget_us) {
@@ -224,9 +225,31 @@ static void removeAt(db *d, const dbPosition *at) {
 }
 
 unsigned dbWordFlags(const robj *o) {
+    /* By the forms of expiry time and value. */
+    enum { BOTH = HASHTABLE_VOLATILE | HASHTABLE_MARK };
+    static const uint8_t flags[32] = {
+        [EXPIRE_SHORT] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE] = HASHTABLE_VOLATILE,
+        [EXPIRE_COMPRESSED] = BOTH,
+        [EXPIRE_SHORT | FORM_EMBED_RAW << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_EMBED_RAW << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_COMPRESSED | FORM_EMBED_RAW << 2] = HASHTABLE_MARK,
+        [FORM_POINTER << 2] = HASHTABLE_MARK,
+        [EXPIRE_SHORT | FORM_POINTER << 2] = BOTH,
+        [EXPIRE_WIDE | FORM_POINTER << 2] = BOTH,
+        [EXPIRE_SHORT | FORM_INT1 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_INT1 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_SHORT | FORM_INT2 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_INT2 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_SHORT | FORM_INT3 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_INT3 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_SHORT | FORM_INT4 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_INT4 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_SHORT | FORM_INT8 << 2] = HASHTABLE_VOLATILE,
+        [EXPIRE_WIDE | FORM_INT8 << 2] = HASHTABLE_VOLATILE,
+    };
     hotCheck(objectType(o) < TYPE_COUNT);
-    return (objectHasExpire(o) ? HASHTABLE_VOLATILE : 0) |
-           (objectForm(o) == FORM_POINTER ? HASHTABLE_MARK : 0);
+    return flags[objectHead(o) >> 3 & 31];
 }
 
 /* Calls `tell`, whose callbacks may flush the keyspace that the object was in. */
@@ -306,31 +329,81 @@ ALWAYS_INLINE tableNear findNear(const db *d, slice key, uint64_t hash, hashtabl
                                    key.len, at);
 }
 
-ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+/* Puts an object with the same key, value and access in place of another one. That is no change: a
+ * snapshot sees the same, whether or not it has seen the other one. */
+static void placeSame(db *d, const dbPosition *at, robj *o) {
+    hotCheck(storeNow.used == d->in);
+    hashtableReplaceAt(&at->at, &dbKeysType, o);
+    kvstoreSetFlagsAt(d->keys, slotOf(at->at.hash), &at->at, dbWordFlags(o));
+}
+
+void dbReplace(db *d, uint64_t hash, const robj *old, robj *with) {
+    dbPosition at;
+    check(findPosition(d, objectKey(old), hash, &at) == old);
+    hotCheck(objectAccess(old) == objectAccess(with));
+    placeSame(d, &at, with);
+}
+
+static robj *restoreAt(db *d, const dbPosition *at, robj *o) {
+    hotCheck(objectIsCompressed(o));
+    keyspace *before = keyspaceUse(d->in);
+    robj *plain = compressedPlain(o);
+    placeSame(d, at, plain);
+    (void)keyspaceUse(before); /* it was the one of `d` */
+    return plain;
+}
+
+/* dbFind() and dbFindHead() have found an object that expires, or is compressed. */
+static NO_INLINE robj *findUnusual(db *d, slice key, storeLook look, dbPosition *at, robj *o,
+                                   bool plain) {
+    if (storeIsExpired(o, look)) o = removeFound(d, o, key, at);
+    if (!o) return NULL;
+    beforeChange(d, at->at.hash, o);
+    if (plain && objectIsCompressed(o)) o = restoreAt(d, at, o);
+    touch(o, look);
+    return o;
+}
+
+typedef robj *findAnyProc(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
+
+ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at,
+                         bool plain) {
     robj *o = findPosition(d, key, hash, at);
-    if (likely(!o || !storeIsExpired(o, look))) return o;
-    return removeFound(d, o, key, at);
+    if (!o) return NULL;
+    if (unlikely(objectIsUnusual(o))) return findUnusual(d, key, look, at, o, plain);
+    beforeChange(d, hash, o);
+    touch(o, look);
+    return o;
 }
 
 static NO_INLINE robj *findAny(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
-    robj *o = find(d, key, hash, look, at);
-    if (o) {
-        beforeChange(d, hash, o);
-        touch(o, look);
-    }
+    return find(d, key, hash, look, at, true);
+}
+
+static NO_INLINE robj *findAnyHead(db *d, slice key, uint64_t hash, storeLook look,
+                                   dbPosition *at) {
+    return find(d, key, hash, look, at, false);
+}
+
+/* `any` is one of the two above. */
+ALWAYS_INLINE robj *findUsual(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at,
+                              findAnyProc *any) {
+    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.saving)) return any(d, key, hash, look, at);
+    tableNear near = findNear(d, key, hash, &at->at);
+    if (near == NEAR_MISSING) return NULL;
+    if (unlikely(near == NEAR_UNKNOWN)) return any(d, key, hash, look, at);
+    robj *o = wordEntryOfType(*at->at.word, &dbKeysType);
+    if (unlikely(objectIsUnusual(o))) return any(d, key, hash, look, at);
+    touchLru(o, look);
     return o;
 }
 
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
-    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.saving))
-        return findAny(d, key, hash, look, at);
-    tableNear near = findNear(d, key, hash, &at->at);
-    if (near == NEAR_MISSING) return NULL;
-    if (unlikely(near == NEAR_UNKNOWN)) return findAny(d, key, hash, look, at);
-    robj *o = wordEntryOfType(*at->at.word, &dbKeysType);
-    if (unlikely(objectHasExpire(o))) return findAny(d, key, hash, look, at);
-    touchLru(o, look);
-    return o;
+    return findUsual(d, key, hash, look, at, findAny);
+}
+
+robj *dbFindHead(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    return findUsual(d, key, hash, look, at, findAnyHead);
 }
 
 ALWAYS_INLINE robj *peek(const db *d, slice key, uint64_t hash) {
@@ -383,26 +456,87 @@ robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
     return o;
 }
 
-static NO_INLINE robj *findReadAny(db *d, slice key, uint64_t hash, storeLook look) {
-    robj *o = findQuiet(d, key, hash, look);
-    if (o) touch(o, look);
+/* True if a read of this compressed object stores the value plain: it is the second one within the
+ * idle time. */
+static bool isReadAgain(const db *d, const robj *o, storeLook look) {
+    if (storeNow.plain_idle_s < 0 || !lookTouches(look)) return false;
+    if (storeNow.forked || !mayChange(d)) return false;
+    return accessIdleSeconds(o) <= storeNow.plain_idle_s;
+}
+
+/* A plain object for a compressed one that is read. */
+static robj *readCompressed(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
+    dbPosition at;
+    if (!isReadAgain(d, o, look)) {
+        touch(o, look);
+        return compressedShow(o);
+    }
+    check(findPosition(d, key, hash, &at) == o);
+    o = restoreAt(d, &at, o);
+    touch(o, look);
     return o;
 }
 
-robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+/* A read has found an object that expires, or is compressed. */
+static NO_INLINE robj *readUnusual(db *d, slice key, uint64_t hash, storeLook look, robj *o,
+                                   bool plain) {
+    if (storeIsExpired(o, look)) {
+        readExpired(d, o);
+        noteMiss(d, key);
+        return NULL;
+    }
+    d->hits++;
+    if (plain && objectIsCompressed(o)) return readCompressed(d, key, hash, o, look);
+    touch(o, look);
+    return o;
+}
+
+ALWAYS_INLINE robj *findToRead(db *d, slice key, uint64_t hash, storeLook look, bool plain) {
+    robj *o = peek(d, key, hash);
+    if (!o) {
+        noteMiss(d, key);
+        return NULL;
+    }
+    if (unlikely(objectIsUnusual(o))) return readUnusual(d, key, hash, look, o, plain);
+    d->hits++;
+    touch(o, look);
+    return o;
+}
+
+static NO_INLINE robj *findReadAny(db *d, slice key, uint64_t hash, storeLook look) {
+    return findToRead(d, key, hash, look, true);
+}
+
+static NO_INLINE robj *findReadAnyHead(db *d, slice key, uint64_t hash, storeLook look) {
+    return findToRead(d, key, hash, look, false);
+}
+
+typedef robj *findReadProc(db *d, slice key, uint64_t hash, storeLook look);
+
+/* `any` is one of the two above. */
+ALWAYS_INLINE robj *findReadUsual(db *d, slice key, uint64_t hash, storeLook look,
+                                  findReadProc *any) {
     hashtablePosition at;
-    if (unlikely(!isUsual(d, key))) return findReadAny(d, key, hash, look);
+    if (unlikely(!isUsual(d, key))) return any(d, key, hash, look);
     tableNear near = findNear(d, key, hash, &at);
     if (near == NEAR_MISSING && likely(!storeNow.notes_misses)) {
         d->misses++;
         return NULL;
     }
-    if (unlikely(near != NEAR_FOUND)) return findReadAny(d, key, hash, look);
+    if (unlikely(near != NEAR_FOUND)) return any(d, key, hash, look);
     robj *o = wordEntryOfType(*at.word, &dbKeysType);
-    if (unlikely(objectHasExpire(o))) return findReadAny(d, key, hash, look);
+    if (unlikely(objectIsUnusual(o))) return any(d, key, hash, look);
     d->hits++;
     touchLru(o, look);
     return o;
+}
+
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+    return findReadUsual(d, key, hash, look, findReadAny);
+}
+
+robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look) {
+    return findReadUsual(d, key, hash, look, findReadAnyHead);
 }
 
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
@@ -494,7 +628,8 @@ static NO_INLINE void setString(db *d, slice key, const dbPosition *at, robj *ol
                                 blob *take, int64_t expire_ms) {
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
     if (unlikely(storeNow.tells_removals) && old) removalTell(d, old, REMOVAL_OVERWRITTEN);
-    if (old && !take && had_time == expires && objectOverwrite(old, value)) {
+    bool stays = old && !take && had_time == expires && !objectIsCompressed(old);
+    if (stays && objectOverwrite(old, value)) {
         if (!expires) return;
         objectMarkRawWithTtl(old);
         dbPlace(d, at, objectSetExpire(old, expire_ms));
@@ -513,7 +648,7 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     hotCheck(threadIsMain());
     hotCheck(at->at.hash == storeHash(key));
     bool plain = old && !take && expire_ms == OBJECT_NO_EXPIRE &&
-                 !(objectHasExpire(old) | storeNow.tells_removals);
+                 !(objectIsUnusual(old) | storeNow.tells_removals);
     if (plain && likely(objectOverwrite(old, value))) return;
     setString(d, key, at, old, value, take, expire_ms);
 }
@@ -797,81 +932,5 @@ uint64_t dbFlushSlot(db *d, int slot, bool later) {
 size_t dbTableMemory(const db *d) { return kvstoreBytes(d->keys); }
 
 void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, out); }
-
-typedef struct digestSum {
-    int db_id;
-    storeLook look;
-    bool with_times;
-    digest all; /* of all keys so far */
-} digestSum;
-
-static void mixItemTime(slice item, int64_t time_ms, digest *to) {
-    digest own = {{0}};
-    digestMix(&own, item);
-    digestMix(&own, sliceMake(&time_ms, sizeof(time_ms)));
-    digestAddDigest(to, &own);
-}
-
-static void mixMemberTimes(const robj *o, digest *to) {
-    const memberTimes *times = membersTimes(o);
-    for (uint64_t i = 0; i < memberTimesCount(times); i++) {
-        timedMember m = memberTimesAt(times, i);
-        mixItemTime(m.member, m.time_ms, to);
-    }
-}
-
-/* Adds the expiry times of a key and its fields or members. */
-static void mixTimes(const robj *o, digest *to) {
-    hotCheck(objectType(o) < TYPE_COUNT);
-    int64_t time_ms = objectHasExpire(o) ? objectExpire(o) : -1;
-    digestMix(to, sliceMake(&time_ms, sizeof(time_ms)));
-    if (objectType(o) != TYPE_HASH) mixMemberTimes(o, to);
-    if (objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;
-    hashIterator it;
-    hashPair pair;
-    hashIteratorInit(&it, o, lookAtAll());
-    while (hashNextTimed(&it, &pair, &time_ms)) mixItemTime(pair.field, time_ms, to);
-    hashIteratorClear(&it);
-}
-
-/* Placeholders are in no digest, as they are in no file. */
-static status isInDigest(void *arg, const robj *o) {
-    (void)arg;
-    return objectIsPlaceholder(o) ? OK : ERR_EXISTS;
-}
-
-static bool hasDigest(const db *d) {
-    if (!dbSize(d)) return false;
-    return placeholderCount() == 0 || dbWalk(d, -1, isInDigest, NULL) != OK;
-}
-
-static void addToDigest(void *arg, const robj *o) {
-    digestSum *sum = arg;
-    if (objectIsPlaceholder(o)) return;
-    digest key = {{0}};
-    digestMix(&key, objectKey(o));
-    objectDigestAt(o, sum->db_id, sum->look, &key);
-    if (sum->with_times) mixTimes(o, &key);
-    digestAddDigest(&sum->all, &key);
-}
-
-static digest digestAll(const keyspace *k, storeLook look, bool with_times) {
-    digestSum sum = {.look = look, .with_times = with_times};
-    for (int i = 0; i < k->count; i++) {
-        if (!hasDigest(k->dbs[i])) continue;
-        sum.db_id = i;
-        digestMixNumber(&sum.all, (uint32_t)k->dbs[i]->id);
-        dbEach(k->dbs[i], -1, addToDigest, &sum);
-    }
-    return sum.all;
-}
-
-void storeDigest(const keyspace *k, storeLook look, digest *out) {
-    *out = digestAll(k, look, false);
-}
-
-void storeDigestWithTimes(const keyspace *k, digest *out) {
-    *out = digestAll(k, lookAtAll(), true);
-}
 
 const char *dbVerify(const db *d) { return kvstoreVerify(d->keys); }

@@ -4,7 +4,7 @@
  * expired keys.
  *
  * Invariant: a table word has HASHTABLE_VOLATILE if and only if its object has an expiry time, and
- * HASHTABLE_MARK if and only if its value is behind a pointer. Main thread only. */
+ * HASHTABLE_MARK if and only if its value is behind a pointer or compressed. Main thread only. */
 #ifndef STORE_DB_PRIV_H
 #define STORE_DB_PRIV_H
 
@@ -73,6 +73,7 @@ typedef struct storeState {
     uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
     int64_t now_ms; /* time of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
+    int64_t plain_idle_s;            /* see storeSetPlainIdle() */
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
     bool notes_added, notes_misses;  /* see storeSetNotes() */
     storeFreeLaterProc *free_later;
@@ -162,6 +163,8 @@ void dbMakeTables(db *d);
 void dbExchange(db *a, db *b);
 /* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
 unsigned dbWordFlags(const robj *o);
+/* Puts another object with the same key, value and access in place of one that is in its table. */
+void dbReplace(db *d, uint64_t hash, const robj *old, robj *with);
 /* Removes an expired object, counts it and notifies the listener. */
 void dbRemoveExpired(db *d, robj *o);
 /* Frees an object that was removed from its table, and passes its name to `tell`, if not NULL. */
@@ -188,6 +191,8 @@ bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t dead
 void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
+/* Seconds since the last access; for LFU whole minutes since the counter was updated. */
+int64_t accessIdleSeconds(const robj *o);
 /* Records an access if storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
 /* No database is what it was: candidates of eviction are dropped. */

@@ -3,12 +3,14 @@
  * Freeing whole tables with their contents, immediately or in the background.
  *
  * If no objects remain elsewhere, the slab store is freed as a whole: then only objects with a
- * value behind a pointer are visited, and freeing ten million small keys costs only a pass over
- * their tables. Otherwise each object is freed individually. Shared values are returned to the main
- * thread, which alone may change their reference count. Main thread only, except what freeGarbage()
- * calls. */
+ * value behind a pointer are visited, and compressed ones, which are counted; freeing ten million
+ * small keys costs only a pass over their tables. Otherwise each object is freed individually.
+ * Shared values are returned to the main thread, which alone may change their reference count. Main
+ * thread only, except what freeGarbage() calls. */
 #include "base/base.h"
+#include "store/compressed.h"
 #include "store/db_priv.h"
+#include "store/dictionary.h"
 #include "store/hash_record.h"
 #include "store/saving_value.h"
 #include "store/slab.h"
@@ -38,6 +40,7 @@ typedef struct garbage {
     valueFreer freer;
     shapeDrops drops; /* of the objects that were freed one by one */
     shapeCounts *shape_counts;
+    compressedDrops compressed; /* of all objects */
     uint64_t objects;
     sharedValue *shared;
     size_t shared_count, shared_cap;
@@ -63,9 +66,18 @@ static void freeValue(garbage *g, const typeOps *ops, void *value) {
     g->shared[g->shared_count++] = (sharedValue){ops, value};
 }
 
+/* The value is behind a pointer, or counted as a user of its dictionary. */
+static void freeMarked(garbage *g, const robj *o) {
+    if (objectForm(o) == FORM_POINTER) {
+        freeValue(g, typeOf(o), objectPointer(o));
+    } else {
+        compressedDropsAdd(&g->compressed, o);
+    }
+}
+
 static void freeEntry(void *context, void *entry, unsigned flags) {
     garbage *g = context;
-    if (flags & HASHTABLE_MARK) freeValue(g, typeOf(entry), objectPointer(entry));
+    if (flags & HASHTABLE_MARK) freeMarked(g, entry);
     if (!g->whole) {
         if (objectIsShaped(entry)) shapeDropsAdd(&g->drops, recordShapeId(entry));
         slabRemoteFree(&g->remote, entry);
@@ -136,6 +148,7 @@ static void processReturned(void) {
             g->shared[i].ops->free_value(g->shared[i].value, &here);
         garbage *next = g->next;
         shapeDropsSettle(&g->drops, g->shape_counts);
+        compressedDropsSettle(&g->compressed);
         memFree(g->shared);
         memFree(g->stores);
         memFree(g);
@@ -342,6 +355,7 @@ static bool takeSomeBack(void) {
 bool storeReclaim(void) {
     bool more = !takeSomeBack();
     shapesSweep(storeNow.now_ms);
+    dictionariesSweep(storeNow.now_ms);
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
         more |= purge(slabs.objects);

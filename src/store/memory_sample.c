@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "store/key_prefix.h"
 #include "store/store.h"
 #include "store/type.h"
 
@@ -29,19 +30,19 @@ static void addTo(memoryGroups *groups, const char *name, double bytes) {
     g->bytes_squared += bytes * bytes;
 }
 
-/* The prefix up to and including the first common separator; unprintable bytes become dots. */
+/* The prefix of a key; unprintable bytes become dots. */
 static void prefixOf(slice key, char *name) {
-    size_t len = 0;
-    while (len < key.len && !strchr(":./|-_", key.ptr[len])) len++;
-    if (len == key.len || len >= MEMORY_GROUP_NAME_MAX) {
+    slice prefix = keyPrefix(key);
+    _Static_assert((int)KEY_PREFIX_MAX <= (int)MEMORY_GROUP_NAME_MAX, "it fits");
+    if (!prefix.len) {
         memcpy(name, "(none)", sizeof("(none)"));
         return;
     }
-    for (size_t i = 0; i <= len; i++) {
-        unsigned char byte = (unsigned char)key.ptr[i];
+    for (size_t i = 0; i < prefix.len; i++) {
+        unsigned char byte = (unsigned char)prefix.ptr[i];
         name[i] = (char)(byte > ' ' && byte < 127 ? byte : '.');
     }
-    name[len + 1] = 0;
+    name[prefix.len] = 0;
 }
 
 static void addKey(void *arg, const robj *o) {

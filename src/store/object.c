@@ -6,14 +6,11 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/compressed.h"
 #include "store/hash_record.h"
 #include "store/saving_value.h"
 #include "store/slab.h"
 #include "store/type.h"
-
-enum { EXPIRE_NONE, EXPIRE_SHORT, EXPIRE_WIDE };
-
-#define EXPIRE_SHORT_MAX (INT64_C(1) << 48)
 
 static int expireForm(int64_t expire_ms) {
     if (expire_ms == OBJECT_NO_EXPIRE) return EXPIRE_NONE;
@@ -179,7 +176,8 @@ int64_t objectInt(const robj *o) { return loadInt(objectValuePlace(o), objectFor
 slice objectText(const robj *o, char *digits) {
     hotCheck(objectType(o) == TYPE_STRING);
     valueForm form = objectForm(o);
-    if (form <= FORM_EMBED_RAW) return objectEmbedded(o);
+    if (form <= FORM_EMBED_RAW)
+        return likely(!objectIsCompressed(o)) ? objectEmbedded(o) : compressedText(o);
     if (form == FORM_POINTER) {
         const blob *bytes = objectPointer(o);
         return sliceMake(bytes->bytes, bytes->len);
@@ -230,6 +228,7 @@ static size_t headSize(const robj *o) { return (size_t)(objectValuePlace(o) - (c
 
 /* All cases of objectOverwrite(). */
 static NO_INLINE bool overwriteAny(robj *o, slice value) {
+    hotCheck(!objectIsCompressed(o));
     if (objectType(o) != TYPE_STRING || objectForm(o) == FORM_POINTER) return false;
     int64_t number;
     if (numberMayBeInt(value) && numberParseInt(value, &number))
@@ -301,9 +300,11 @@ static bool isEmbstr(const robj *o, bool expires) {
     hotCheck(objectType(o) == TYPE_STRING);
     enum { KEY_BESIDE_TIME_MAX = 107 };
     size_t key_len = objectKey(o).len;
-    return isEmbstrSize(key_len, objectText(o, NULL).len,
-                        expires && key_len <= KEY_BESIDE_TIME_MAX);
+    size_t len = objectIsCompressed(o) ? compressedRead(o).len : objectText(o, NULL).len;
+    return isEmbstrSize(key_len, len, expires && key_len <= KEY_BESIDE_TIME_MAX);
 }
+
+bool objectFitsWithTtl(const robj *o) { return isEmbstr(o, true); }
 
 void objectMarkRawWithTtl(robj *o) {
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
@@ -312,6 +313,7 @@ void objectMarkRawWithTtl(robj *o) {
 }
 
 robj *objectSetExpire(robj *o, int64_t expire_ms) {
+    if (unlikely(objectIsCompressed(o))) return compressedSetExpire(o, expire_ms);
     int form = expireForm(expire_ms);
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         objectHasExpire(o) != (form != EXPIRE_NONE)) {
@@ -344,6 +346,7 @@ static robj *rebuild(const robj *o, slice key, uint32_t access) {
         memcpy(to, value, bytes);
         return copy;
     }
+    if (unlikely(objectIsCompressed(o))) return compressedCopy(o, key, objectExpire(o), access);
     if (form <= FORM_EMBED_RAW) {
         slice text = objectText(o, NULL);
         bool raw =
@@ -359,6 +362,7 @@ static robj *rebuild(const robj *o, slice key, uint32_t access) {
 
 robj *objectRename(robj *o, slice key) {
     robj *renamed = rebuild(o, key, objectAccess(o));
+    if (unlikely(objectIsCompressed(o))) compressedForget(o);
     slabFree(o, objectSize(o));
     return renamed;
 }
@@ -388,6 +392,28 @@ robj *objectCopy(const robj *o, slice key, uint32_t access) {
     return copy;
 }
 
+/* True if something counts this object, whose value is not behind a pointer, as a user: a shape or
+ * a dictionary. One test for both, by the bits of type and forms. */
+static inline bool hasUser(const robj *o) {
+    enum { SHAPED = TYPE_HASH | FORM_SHAPED << 5, TIMED = EXPIRE_COMPRESSED << 3 };
+    static const bool has[256] = {[SHAPED] = true,
+                                  [SHAPED | EXPIRE_SHORT << 3] = true,
+                                  [SHAPED | EXPIRE_WIDE << 3] = true,
+                                  [TIMED] = true,
+                                  [TIMED | FORM_EMBED_RAW << 5] = true};
+    _Static_assert(TYPE_STRING == 0, "the last two are strings");
+    return has[objectHead(o) & 255];
+}
+
+static NO_INLINE void releaseUser(const robj *o) {
+    hotCheck(hasUser(o));
+    if (objectIsCompressed(o)) {
+        compressedForget(o);
+    } else {
+        shapeRelease(recordShape(o));
+    }
+}
+
 void objectFree(robj *o) {
     hotCheck(threadIsMain());
     valueFreer here = {0};
@@ -395,8 +421,8 @@ void objectFree(robj *o) {
         void *value = objectPointer(o);
         bool kept = unlikely(storeNow.saving_values) && savingValueKeep(value);
         if (likely(!kept)) typeOf(o)->free_value(value, &here);
-    } else if (unlikely(objectIsShaped(o))) {
-        shapeRelease(recordShape(o));
+    } else if (unlikely(hasUser(o))) {
+        releaseUser(o);
     }
     slabFree(o, objectSize(o));
 }
@@ -526,6 +552,7 @@ size_t objectMemoryAt(const robj *o, int db_id, size_t samples) {
 
 const char *objectStringEncoding(const robj *o) {
     if (objectIsInt(o)) return "int";
-    if (objectForm(o) != FORM_EMBED) return "raw";
+    bool raw = objectIsCompressed(o) ? compressedRead(o).raw : objectForm(o) != FORM_EMBED;
+    if (raw) return "raw";
     return isEmbstr(o, objectHasExpire(o)) ? "embstr" : "raw";
 }

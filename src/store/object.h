@@ -9,7 +9,10 @@
  *   1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
  *
  * A small collection is packed in the object, at any size up to its limits; a large one is behind
- * the pointer.
+ * the pointer. A string may be compressed (compressed.h): then the form of expiry time is
+ * EXPIRE_COMPRESSED, that of the value says whether there is a time of 6 bytes (FORM_EMBED) or none
+ * (FORM_EMBED_RAW), and the value is embedded at any size. Lookups for the value (dbFind(),
+ * dbFindRead()) always return plain objects.
  *
  * Lengths below 128 take one byte, those below 16,384 two (the bits 10, then 14 bits of length,
  * big-endian), others the byte 192 and eight more. */
@@ -73,12 +76,26 @@ static inline uint32_t objectAccess(const robj *o) { return objectHead(o) >> 8; 
 /* Those of a new object. */
 static inline uint32_t objectAccessOf(uint32_t lru) { return lru << 1; }
 
+/* Forms of the expiry time: bits 3 and 4 of the header. */
+enum { EXPIRE_NONE, EXPIRE_SHORT, EXPIRE_WIDE, EXPIRE_COMPRESSED };
+#define EXPIRE_SHORT_MAX (INT64_C(1) << 48)
 /* Size of the expiry time: 0, 6 or 8 bytes. */
 static inline size_t objectExpireBytes(const robj *o) {
-    static const uint8_t bytes[4] = {0, 6, 8, 0};
-    return bytes[(objectHead(o) >> 3) & 3];
+    /* By the form of the expiry time and the lowest bit of the form of the value. */
+    static const uint8_t bytes[8] = {[EXPIRE_SHORT] = 6,
+                                     [EXPIRE_WIDE] = 8,
+                                     [4 + EXPIRE_SHORT] = 6,
+                                     [4 + EXPIRE_WIDE] = 8,
+                                     [EXPIRE_COMPRESSED] = 6};
+    return bytes[(objectHead(o) >> 3) & 7];
 }
-static inline bool objectHasExpire(const robj *o) { return objectHead(o) & (3 << 3); }
+static inline bool objectHasExpire(const robj *o) { return objectExpireBytes(o); }
+/* True if the value is compressed: see compressed.h. */
+static inline bool objectIsCompressed(const robj *o) {
+    return (objectHead(o) & (3 << 3)) == EXPIRE_COMPRESSED << 3;
+}
+/* True if the object has an expiry time or is compressed: the one test of lookups. */
+static inline bool objectIsUnusual(const robj *o) { return objectHead(o) & (3 << 3); }
 /* Unix time in ms, OBJECT_NO_EXPIRE if there is none. */
 int64_t objectExpire(const robj *o);
 
@@ -105,7 +122,8 @@ char *objectWriteLength(char *at, size_t len);
 
 /* True after the expiry time. */
 static inline bool objectIsExpired(const robj *o, int64_t now_ms) {
-    return __builtin_expect(objectHasExpire(o), 0) && expiryIsPast(objectExpire(o), now_ms);
+    return __builtin_expect(objectIsUnusual(o), 0) && objectHasExpire(o) &&
+           expiryIsPast(objectExpire(o), now_ms);
 }
 
 ALWAYS_INLINE slice objectKey(const robj *o) {
@@ -136,7 +154,8 @@ static inline slice objectEmbedded(const robj *o) {
     return sliceMake(at, len);
 }
 /* The bytes of a string value: embedded, in its blob, or printed to `digits` (NUMBER_TEXT_MAX).
- * Borrowed until the object changes. */
+ * Borrowed until the object changes; those of a compressed value until the end of the command
+ * (compressedText()). */
 slice objectText(const robj *o, char *digits);
 
 /* How to store a string value. */
@@ -236,6 +255,8 @@ static inline size_t objectMemory(const robj *o, size_t samples) {
 /* Text stored with an expiry time is raw if it is too long for embstr: marks it, because the expiry
  * time may be removed later. */
 void objectMarkRawWithTtl(robj *o);
+/* True if the text is not too long for embstr with a TTL. */
+bool objectFitsWithTtl(const robj *o);
 /* "int", "embstr" or "raw", according to Valkey's size formula for key, value and TTL. */
 const char *objectStringEncoding(const robj *o);
 

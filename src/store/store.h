@@ -65,7 +65,7 @@ typedef enum storeExpiry {
 void storeSetExpiry(keyspace *k, storeExpiry mode);
 /* True when a lookup like this one would not find the object. */
 static inline bool storeIsExpired(const robj *o, storeLook look) {
-    return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
+    return unlikely(objectIsUnusual(o)) && objectHasExpire(o) && lookIsPast(look, objectExpire(o));
 }
 
 /* What lookups record in an object for eviction: time of the last access, or frequency. */
@@ -131,15 +131,21 @@ int64_t dbMeanTtl(const db *d);
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFind() for commands that read: counts hits and misses. */
 robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
+/* Both for commands that use no more of the object than its type, key, expiry time and access, or
+ * that replace or remove it: its value may be compressed (compressed.h). That of the others never
+ * is; a plain object that dbFindRead() returns is valid until the end of the command, and must not
+ * be changed. */
+robj *dbFindHead(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
+robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look);
 /* dbFind() for commands that reply the value they overwrite: counts hits and misses. */
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
-/* Like dbFindRead(), but does not count as an access. */
+/* Like dbFindReadHead(), but does not count as an access. */
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbFindQuiet(); the listener does not hear of a miss. */
 robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbFindQuiet(), but counts no hits and misses. */
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
-/* The object, expired or not. Nothing is removed, notified or counted. */
+/* The object, expired or not, which may be compressed. Nothing is removed, notified or counted. */
 const robj *dbPeek(const db *d, slice key, uint64_t hash);
 
 /* An object whose key has this storeHash(), expired or not; NULL if there is none. */

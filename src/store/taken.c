@@ -54,7 +54,7 @@ static bool visitOne(void *context, void *entry, unsigned flags) {
     robj *o = entry;
     if (t->visit) t->visit(t->arg, o);
     if (likely(!storeNow.saving_values) || !(flags & HASHTABLE_MARK)) return true;
-    if (!savingValueKeep(objectPointer(o))) return true;
+    if (objectForm(o) != FORM_POINTER || !savingValueKeep(objectPointer(o))) return true;
     t->kept = memRealloc(t->kept, (t->kept_count + 1) * sizeof(*t->kept)); /* seldom one */
     t->kept[t->kept_count++] = o;
     return true;

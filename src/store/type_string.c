@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/compressed.h"
 #include "store/element.h"
 #include "store/type.h"
 
@@ -19,6 +20,7 @@ enum {
 };
 
 size_t stringLen(const robj *o) {
+    if (unlikely(objectIsCompressed(o))) return compressedRead(o).len;
     char digits[NUMBER_TEXT_MAX];
     return objectText(o, digits).len;
 }
@@ -167,11 +169,24 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
 
 /* ------------------------------------------------------------------ type operations */
 
+/* In memory of its own: the digest of a dataset visits all values in one command. */
+static void digestCompressed(const robj *o, digest *to) {
+    size_t len = compressedRead(o).len;
+    char *text = memAlloc(len);
+    compressedExpand(o, text);
+    digestMix(to, sliceMake(text, len));
+    memFree(text);
+}
+
 static void digestString(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
     (void)look;  /* strings have no items that expire */
     char digits[NUMBER_TEXT_MAX];
-    digestMix(to, objectText(o, digits));
+    if (unlikely(objectIsCompressed(o))) {
+        digestCompressed(o, to);
+    } else {
+        digestMix(to, objectText(o, digits));
+    }
 }
 
 static void freeBlob(void *value, valueFreer *by) {
@@ -198,11 +213,6 @@ static uint64_t compactBlob(void **value, uint64_t cursor, compaction *by) {
     return 0;
 }
 
-static size_t lengthOf(const robj *o) {
-    char digits[NUMBER_TEXT_MAX];
-    return objectText(o, digits).len;
-}
-
 /* What takes time is that the system takes the pages back. */
 static size_t blobEffort(const valuePlace *at, const void *value) {
     enum { BYTES_PER_STEP = 64 * 1024 };
@@ -211,7 +221,7 @@ static size_t blobEffort(const valuePlace *at, const void *value) {
 }
 
 const typeOps stringOps = {
-    .length = lengthOf,
+    .length = stringLen,
     .encoding = objectStringEncoding,
     .digest = digestString,
     .free_value = freeBlob,

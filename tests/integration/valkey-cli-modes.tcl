@@ -277,3 +277,23 @@ start_server [list tags {cli tools tls tls:skip} overrides [list tls-port $::tls
         assert_equal {0 PONG} [tls_cli --tls --insecure --cert $certs/client.crt --key $certs/client.key ping]
     }
 }
+
+start_server {tags {cli tools tls:skip}} {
+    test {cli: --compression-estimate tells what a dictionary would save for each class of keys, and writes nothing} {
+        for {set i 0} {$i < 1500} {incr i} {
+            r set sess:$i "{\"session\":\"[expr {$i * 7919}]\",\"language\":\"en\",\"device\":\"phone\",\"roles\":\[\"customer\"\],\"cart\":\[\]}"
+            r set few:[expr {$i % 20}] [string repeat x 70]
+        }
+        r lpush few:list a
+        r set short:1 a
+        set digest [r debug digest]
+        lassign [cli --compression-estimate --count 1000] status output
+        assert_equal 0 $status
+        assert_match "Sampled 1522 of 1522 keys: 1520 strings of 64 bytes or more\n*" $output
+        assert {[regexp {\nsess:\* +1500 +\d+ +[01]\.\d\d +[01]\.\d\d +0\.(\d\d) } $output - share]}
+        assert {[scan $share %d] < 60}
+        assert_match "*\n(other keys) * too few values (20 of 128 needed)\n*" $output
+        assert_equal $digest [r debug digest]
+        assert_equal "Nothing to compress." [lindex [split [lindex [cli --compression-estimate --pattern short:*] 1] \n] 1]
+    }
+}

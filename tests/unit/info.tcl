@@ -241,6 +241,30 @@ start_server {tags {info} overrides {save "" enable-debug-command yes}} {
         r flushall
         assert_match "*0 keys*Recommendations*" [r memory explain]
     }
+
+    test {MEMORY EXPLAIN recommends compression where it gains, and not when it is used} {
+        r flushall
+        r eval {
+            for i = 1, 6000 do
+                redis.call('set', 'sess:' .. i, '{"session":"' .. redis.sha1hex(i) .. '","language":"en","device":"phone",' ..
+                    '"roles":["customer","editor"],"seen":"front page of the shop","cart":[],"tracking":false,' ..
+                    '"country":"none","currency":"none","referrer":"https://shop.example.org/campaign/autumn"}')
+            end
+            for i = 1, 20000 do redis.call('set', 'n:' .. i, i) end
+        } 0
+        set text [r memory explain]
+        if {![string match "*value-compression idle would save*" $text]} {
+            assert_error "*Zstandard*" {r config set value-compression idle}
+        } else {
+            assert {[regexp {\n      sess:\*: \d\.\d\dM, (\d\d) %; a read of one costs \d+\.\d us more\n} $text - percent]}
+            assert {$percent > 50}
+            assert {![string match "*n:\\*: *" $text]}
+            r config set value-compression idle
+            assert {![string match "*value-compression*" [r memory explain]]}
+            r config set value-compression no
+        }
+        r flushall
+    }
 }
 
 start_server {tags {info}} {

@@ -96,6 +96,7 @@ static int runMode(connection *c) {
     case MODE_BIGKEYS:
     case MODE_MEMKEYS: return modeKeySizes(c);
     case MODE_HOTKEYS: return modeHotKeys(c);
+    case MODE_COMPRESSION_ESTIMATE: return modeCompressionEstimate(c);
     default: return 1;
     }
 }

@@ -12,6 +12,7 @@ int modeScan(connection *c);
 /* --bigkeys and --memkeys. */
 int modeKeySizes(connection *c);
 int modeHotKeys(connection *c);
+int modeCompressionEstimate(connection *c);
 /* --latency and --latency-history. */
 int modeLatency(connection *c);
 int modeLatencyDist(connection *c);

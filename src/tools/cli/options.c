@@ -87,6 +87,7 @@ static const optionRow rows[] = {
     {"--memkeys-samples", KIND_MODE_INT64, FIELD(memkeys_samples), MODE_MEMKEYS},
     {"--hotkeys", KIND_MODE, 0, MODE_HOTKEYS},
     {"--hotkeys-count", KIND_MODE_INT64, FIELD(hotkeys_count), MODE_HOTKEYS},
+    {"--compression-estimate", KIND_MODE, 0, MODE_COMPRESSION_ESTIMATE},
     {"--scan", KIND_MODE, 0, MODE_SCAN},
     {"--top", KIND_MODE, 0, MODE_TOP},
     {"--sentinel-view", KIND_MODE, 0, MODE_SENTINEL_VIEW},

@@ -95,6 +95,8 @@ static const char usage[] =
     "  --memkeys          Sample keys looking for keys consuming a lot of memory.\n"
     "  --memkeys-samples <n> Sample keys looking for keys consuming a lot of memory.\n"
     "                     And define number of key elements to sample\n"
+    "  --compression-estimate Read a sample of the strings, of any server, and print what\n"
+    "                     compressing them in memory with a dictionary would save.\n"
     "  --hotkeys          Sample keys looking for hot keys.\n"
     "                     Only works when maxmemory-policy is *lfu.\n"
     "                     This is equivalent to --hotkeys-count 16.\n"

@@ -6,6 +6,7 @@ int test_child(void);
 int test_command(void);
 int test_ctx(void);
 int test_deliver(void);
+int test_dictionary_trainer(void);
 int test_execute(void);
 int test_filter(void);
 int test_hooks(void);
@@ -25,6 +26,7 @@ int main(void) {
     failed += test_command();
     failed += test_ctx();
     failed += test_deliver();
+    failed += test_dictionary_trainer();
     failed += test_execute();
     failed += test_filter();
     failed += test_hooks();

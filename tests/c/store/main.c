@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 int test_compact(void);
+int test_compressed(void);
 int test_db(void);
+int test_dictionary(void);
 int test_evict(void);
 int test_hidden(void);
 int test_items(void);
@@ -19,6 +21,7 @@ int test_saving(void);
 int test_shape(void);
 int test_slab(void);
 int test_slab_model(void);
+int test_survey(void);
 int test_taken(void);
 int test_type_hash(void);
 int test_type_list(void);
@@ -31,7 +34,9 @@ int test_type_zset(void);
 int main(void) {
     int failed = 0;
     failed += test_compact();
+    failed += test_compressed();
     failed += test_db();
+    failed += test_dictionary();
     failed += test_evict();
     failed += test_hidden();
     failed += test_items();
@@ -46,6 +51,7 @@ int main(void) {
     failed += test_shape();
     failed += test_slab();
     failed += test_slab_model();
+    failed += test_survey();
     failed += test_taken();
     failed += test_type_hash();
     failed += test_type_list();

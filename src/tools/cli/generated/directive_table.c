@@ -315,6 +315,11 @@ const knownDirective knownDirectives[] = {
     {"unknown-directives", "refuse", NULL},
     {"use-exit-on-panic", "no", NULL},
     {"user", NULL, NULL},
+    {"value-compression", "no", NULL},
+    {"value-compression-cpu", "5", NULL},
+    {"value-compression-dict-memory", "33554432", NULL},
+    {"value-compression-idle-seconds", "60", NULL},
+    {"value-compression-min-bytes", "64", NULL},
     {"watchdog-period", "0", NULL},
     {"zset-encoding-name", "skiplist", NULL},
     {"zset-max-listpack-entries", "128", NULL},
@@ -324,4 +329,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 318;
+const int knownDirectiveCount = 323;

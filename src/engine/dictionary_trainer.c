@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The trainer of dictionaries (dictionary_trainer.h).
+ *
+ * Invariant: while the thread runs, the survey and the trial are its own, and no dictionary is
+ * freed (dictionariesHold()). It ends by itself after one class; the cron takes the result, and
+ * starts the next one after a pause that makes its share of CPU time the configured one. Whatever
+ * changes what a database number means ends a round: its results are dropped. */
+#include "engine/dictionary_trainer.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "engine/engine_priv.h"
+#include "engine/hot.h"
+#include "engine/pace.h"
+#include "io/thread.h"
+#include "store/compressed.h"
+#include "store/dictionary.h"
+#include "store/key_prefix.h"
+#include "store/store.h"
+#include "store/value_survey.h"
+
+enum {
+    STEP_US = 500,      /* of sampling, in each run of the cron */
+    STEP_KEYS = 32,     /* between two looks at the clock */
+    ROUND_KEYS = 16384, /* keys to sample, if there are so many */
+    ROUND_REST_MS = 60 * 1000,
+    SMALL_REST_MS = 2000, /* if no class has been found or is left to try */
+    NOTES = 2 * SURVEY_CLASSES_MAX,
+    SKIP_MAX = 63,         /* rounds that a class without gain is left alone */
+    SAMPLES_PART = 4,      /* of value-compression-dict-memory are for samples */
+    SAMPLES_MIN = 1 << 20, /* bytes */
+    SMALL_CLASS = 4 << 20, /* bytes: classes below get small dictionaries */
+    SMALL_DICTIONARY = 16384,
+    CODEC_FIXED = 128 * 1024, /* of a codec, in addition to its dictionary, at most */
+    CODEC_COPIES = 2,         /* of the dictionary */
+    SAVED_PER_MEMORY = 2,     /* bytes that one byte of a new dictionary must save */
+    SHOWN = 10,
+};
+/* A new dictionary is used if its share is below; and below this part of the present one's, which
+ * is tested first: while its share is below so much of what it was when it was new, it remains. */
+#define SHARE_MAX 0.85
+#define BETTER 0.95
+#define WORSE 1.10
+/* A dictionary with which values take more than this is given up, if no new one is better. */
+#define USELESS 0.95
+
+typedef enum trainerState { RESTING, SAMPLING, TESTING } trainerState;
+
+/* What is known of a class from earlier rounds. */
+typedef struct classNote {
+    int db_id;
+    uint8_t prefix_len;
+    char prefix[KEY_PREFIX_MAX];
+    bool used;
+    unsigned skip, skip_next; /* rounds to leave it alone: now, and after another try in vain */
+    double mean;              /* bytes of its values at the last try */
+    double share;             /* of its dictionary when it was new */
+} classNote;
+
+static struct {
+    trainerState state;
+    bool stale; /* the results of this round are dropped */
+    pace pace;  /* of sampling, and of the thread */
+    int64_t rest_until_ms;
+    valueSurvey *survey;
+    uint64_t looks, looks_wanted, keys; /* looked at in this round; to look at; in the keyspace */
+    unsigned class_count, class_next;
+    bool tried; /* a class, in this round */
+    classNote notes[NOTES];
+    /* The thread's. */
+    thread runner;
+    bool running, done; /* `done` is set by the thread */
+    unsigned index;     /* of the class in the survey */
+    valueTrialPlan plan;
+    valueTrial trial;
+    int64_t begun_us, ended_us;
+    /* Since the start, for INFO. */
+    uint64_t rounds, trained, accepted, no_memory, thread_us, sample_us;
+} trainer;
+
+/* ------------------------------------------------------------------ notes */
+
+/* The note of a class; a new one takes the place of the one that is least needed. */
+static classNote *noteOf(const surveyClass *c) {
+    hotCheck(c->prefix.len <= KEY_PREFIX_MAX);
+    classNote *place = &trainer.notes[0];
+    for (int i = 0; i < NOTES; i++) {
+        classNote *n = &trainer.notes[i];
+        if (n->used && n->db_id == c->db_id &&
+            sliceEqual(sliceMake(n->prefix, n->prefix_len), c->prefix))
+            return n;
+        if (place->used && (!n->used || n->skip < place->skip)) place = n;
+    }
+    *place = (classNote){
+        .used = true, .db_id = c->db_id, .prefix_len = (uint8_t)c->prefix.len, .share = 1};
+    if (c->prefix.len) memcpy(place->prefix, c->prefix.ptr, c->prefix.len);
+    return place;
+}
+
+/* True if the class is left alone in this round. Values of another length are others. */
+static bool leavesAlone(classNote *n, double mean) {
+    if (n->skip == 0) return false;
+    if (mean > n->mean * WORSE || mean < n->mean / WORSE) return false;
+    n->skip--;
+    return true;
+}
+
+static void noteFailure(classNote *n) {
+    n->skip = n->skip_next;
+    n->skip_next = n->skip_next < SKIP_MAX / 2 ? 2 * n->skip_next + 1 : SKIP_MAX;
+}
+
+/* ------------------------------------------------------------------ sampling */
+
+static void endRound(int64_t rest_ms) {
+    check(!trainer.running);
+    valueSurveyFree(trainer.survey);
+    trainer.survey = NULL;
+    trainer.state = RESTING;
+    trainer.rest_until_ms = clockMonoMs() + rest_ms;
+}
+
+static void beginRound(void) {
+    check(!trainer.survey);
+    size_t bytes = (size_t)engineConf.value_compression_dict_memory / SAMPLES_PART;
+    trainer.keys = keyspaceKeyCount(keyspaceMain());
+    if (trainer.keys < SURVEY_SAMPLES_MIN) {
+        trainer.rest_until_ms = clockMonoMs() + SMALL_REST_MS;
+        return;
+    }
+    trainer.survey = valueSurveyNew(bytes > SAMPLES_MIN ? bytes : SAMPLES_MIN);
+    trainer.looks = 0;
+    trainer.looks_wanted = trainer.keys < ROUND_KEYS ? trainer.keys : ROUND_KEYS;
+    trainer.stale = trainer.tried = false;
+    trainer.class_next = 0;
+    trainer.state = SAMPLING;
+}
+
+static void addSample(void *arg, const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
+    int db_id = *(const int *)arg;
+    trainer.looks++;
+    if (objectType(o) != TYPE_STRING) return;
+    slice text = objectText(o, digits);
+    if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
+        text.len <= COMPRESSED_TEXT_MAX)
+        valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
+}
+
+/* Looks at some keys of each database, as many as its share of all keys. */
+static void sampleSome(void) {
+    for (int i = 0; i < storeDbCount(); i++) {
+        uint64_t size = dbSize(storeDb(i));
+        if (!size) continue;
+        uint64_t most = STEP_KEYS * size / (trainer.keys + 1) + 1;
+        (void)dbSample(storeDb(i), most, addSample, &i); /* the callback counts */
+    }
+}
+
+static void sample(void) {
+    int64_t begun_us = clockMonoUs(), now_us = begun_us;
+    uint64_t before = trainer.looks;
+    do {
+        sampleSome();
+        now_us = clockMonoUs();
+    } while (trainer.looks < trainer.looks_wanted && now_us - begun_us < STEP_US &&
+             trainer.looks > before);
+    trainer.sample_us += (uint64_t)(now_us - begun_us);
+    paceTook(&trainer.pace, begun_us, now_us, engineConf.value_compression_cpu);
+    if (trainer.looks == before) {
+        endRound(SMALL_REST_MS); /* the keys have gone */
+    } else if (trainer.looks >= trainer.looks_wanted) {
+        trainer.class_count = valueSurveyEnd(trainer.survey);
+        trainer.state = TESTING;
+        trainer.rounds++;
+    }
+}
+
+/* ------------------------------------------------------------------ testing */
+
+static void *testClass(void *arg) {
+    (void)arg; /* all is in `trainer` */
+    check(!threadIsMain());
+    threadGiveWay();
+    valueSurveyTry(trainer.survey, trainer.index, &trainer.plan, &trainer.trial);
+    __atomic_store_n(&trainer.done, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* Bytes of a class in the whole keyspace, estimated. */
+static double classBytes(const surveyClass *c) {
+    return (double)c->bytes * (double)trainer.keys / (double)trainer.looks;
+}
+
+/* The largest dictionary that a class may get; 0: there is no memory for one. */
+static size_t dictionaryRoom(const surveyClass *c) {
+    size_t used = dictionariesMemory(), most = (size_t)engineConf.value_compression_dict_memory;
+    if (most < used + CODEC_FIXED) return 0;
+    size_t room = (most - used - CODEC_FIXED) / CODEC_COPIES;
+    size_t wanted = classBytes(c) < SMALL_CLASS ? SMALL_DICTIONARY : VALUE_CODEC_DICTIONARY_MAX;
+    return room < VALUE_CODEC_DICTIONARY_MIN ? 0 : room < wanted ? room : wanted;
+}
+
+/* Starts the thread for the next class that needs it; ends the round if there is none. */
+static void testNext(void) {
+    for (; trainer.class_next < trainer.class_count; trainer.class_next++) {
+        surveyClass c;
+        valueSurveyClass(trainer.survey, trainer.class_next, &c);
+        classNote *n = noteOf(&c);
+        double mean = (double)c.bytes / (double)c.values;
+        if (c.samples < SURVEY_SAMPLES_MIN || leavesAlone(n, mean)) continue;
+        const valueDictionary *d = dictionaryOfClass(c.db_id, c.prefix);
+        trainer.plan = (valueTrialPlan){.former = d ? dictionaryCodec(d) : NULL,
+                                        .train_above = d ? n->share * WORSE : 0,
+                                        .dictionary_max = dictionaryRoom(&c)};
+        if (!trainer.plan.dictionary_max) {
+            trainer.no_memory++;
+            continue;
+        }
+        n->mean = mean;
+        reason why;
+        trainer.index = trainer.class_next++;
+        trainer.done = false;
+        trainer.begun_us = clockMonoUs();
+        if (threadStart(&trainer.runner, "dictionaries", "", testClass, NULL, &why) != OK) {
+            logWarning("Training of dictionaries: %s", why.text);
+            break;
+        }
+        dictionariesHold();
+        trainer.running = trainer.tried = true;
+        return;
+    }
+    endRound(trainer.tried ? ROUND_REST_MS : SMALL_REST_MS);
+}
+
+/* Uses the new dictionary if it gains enough. */
+static void judge(void) {
+    surveyClass c;
+    valueTrial *t = &trainer.trial;
+    valueSurveyClass(trainer.survey, trainer.index, &c);
+    classNote *n = noteOf(&c);
+    if (!t->codec) {
+        if (!trainer.plan.former) noteFailure(n);
+        if (trainer.plan.former && n->share == 1) n->share = t->former; /* the note is new */
+        return;
+    }
+    trainer.trained++;
+    double saved = classBytes(&c) * (1 - t->share); /* a former dictionary is freed later */
+    bool wins = t->share < SHARE_MAX && t->share < t->former * BETTER &&
+                saved > SAVED_PER_MEMORY * (double)valueCodecMemory(t->codec);
+    if (!wins || trainer.stale) {
+        valueCodecFree(t->codec);
+        if (!wins) noteFailure(n);
+        if (!trainer.stale && t->former > USELESS) dictionaryRetire(c.db_id, c.prefix);
+        return;
+    }
+    uint32_t id;
+    reason why;
+    if (dictionaryAddCodec(c.db_id, c.prefix, t->codec, &id, &why) != OK) {
+        logWarning("A dictionary for values of %.*s: %s", (int)c.prefix.len, c.prefix.ptr,
+                   why.text);
+        return;
+    }
+    trainer.accepted++;
+    n->share = t->share;
+    n->skip = n->skip_next = 0;
+}
+
+static void takeResult(void) {
+    hotCheck(trainer.running);
+    threadJoin(&trainer.runner);
+    dictionariesUnhold();
+    trainer.running = false;
+    int64_t now_us = clockMonoUs();
+    trainer.thread_us += (uint64_t)(now_us - trainer.begun_us);
+    paceTook(&trainer.pace, trainer.begun_us, now_us, engineConf.value_compression_cpu);
+    judge();
+}
+
+static void tick(int64_t budget_us) {
+    (void)budget_us; /* a step is shorter */
+    if (trainer.running) {
+        if (!__atomic_load_n(&trainer.done, __ATOMIC_ACQUIRE)) return;
+        takeResult();
+    }
+    bool on = engineConf.value_compression != COMPRESSION_NO;
+    if (trainer.state != RESTING && (trainer.stale || !on)) endRound(on ? SMALL_REST_MS : 0);
+    if (!on || engineHot.loading) return;
+    switch (trainer.state) {
+    case RESTING:
+        if (clockMonoMs() >= trainer.rest_until_ms) beginRound();
+        break;
+    case SAMPLING:
+        if (clockMonoUs() >= trainer.pace.next_us) sample();
+        break;
+    case TESTING:
+        if (clockMonoUs() >= trainer.pace.next_us) testNext();
+        break;
+    }
+}
+
+static bool isBusy(void) { return trainer.state != RESTING; }
+
+/* ------------------------------------------------------------------ registration */
+
+static void onDb(const dbEvent *e) {
+    if (e->kind == DB_SWAPPED || e->kind == DB_FLUSHED || e->kind == DB_LOAD_ENDED)
+        trainer.stale = true;
+    if (e->kind == DB_SWAPPED) memset(trainer.notes, 0, sizeof(trainer.notes));
+}
+
+static status onShutdown(uint32_t flags, reason *why) {
+    (void)flags, (void)why; /* nothing can prevent it */
+    if (trainer.running) {
+        trainer.stale = true;
+        takeResult();
+    }
+    if (trainer.state != RESTING) endRound(0);
+    return OK;
+}
+
+/* The name of a class as a value in a list of INFO: "user:*". */
+static void printName(str *out, slice prefix) {
+    for (size_t i = 0; i < prefix.len; i++) {
+        char byte = prefix.ptr[i];
+        strAppendByte(out, byte > ' ' && byte < 127 && byte != ',' && byte != '=' ? byte : '?');
+    }
+    strAppendByte(out, '*');
+}
+
+static int byUsers(const void *a, const void *b) {
+    uint64_t x = ((const dictionaryReport *)a)->users, y = ((const dictionaryReport *)b)->users;
+    return (x < y) - (x > y);
+}
+
+/* The dictionaries with most values. */
+static void printMemory(str *out) {
+    dictionaryReport *all = memNewArray(dictionaryReport, DICTIONARY_ID_MAX);
+    int count = 0;
+    for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) count += dictionaryRead(id, &all[count]);
+    strAppendFormat(out, "value_dictionaries:%d\r\nvalue_dictionaries_bytes:%zu\r\n", count,
+                    dictionariesMemory());
+    qsort(all, (size_t)count, sizeof(*all), byUsers);
+    for (int i = 0; i < count && i < SHOWN; i++) {
+        const dictionaryReport *r = &all[i];
+        strAppendFormat(out, "value_dictionary_%d:db=%d,keys=", i, r->db_id);
+        printName(out, r->prefix);
+        strAppendFormat(out, ",current=%s,values=%llu,ratio=%.3f,recent_ratio=%.3f,bytes=%zu\r\n",
+                        r->is_current ? "yes" : "no", (unsigned long long)r->users,
+                        r->plain_bytes ? (double)r->packed_bytes / (double)r->plain_bytes : 1,
+                        r->recent, r->memory);
+    }
+    memFree(all);
+}
+
+static void printStats(str *out) {
+    strAppendFormat(
+        out,
+        "value_dictionary_rounds:%llu\r\nvalue_dictionaries_trained:%llu\r\n"
+        "value_dictionaries_accepted:%llu\r\nvalue_dictionaries_without_memory:%llu\r\n",
+        (unsigned long long)trainer.rounds, (unsigned long long)trainer.trained,
+        (unsigned long long)trainer.accepted, (unsigned long long)trainer.no_memory);
+    strAppendFormat(out,
+                    "value_dictionary_training_milliseconds:%llu\r\n"
+                    "value_dictionary_sampling_milliseconds:%llu\r\n",
+                    (unsigned long long)trainer.thread_us / 1000,
+                    (unsigned long long)trainer.sample_us / 1000);
+}
+
+static const tickJob ticks[] = {{"dictionaries", 0, tick, isBusy}, {0}};
+static const infoSection sections[] = {
+    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+const feature dictionaryTrainerFeature = {.name = "dictionaries",
+                                          .info = sections,
+                                          .ticks = ticks,
+                                          .on_db = onDb,
+                                          .on_shutdown = onShutdown};

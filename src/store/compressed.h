@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Strings whose value is compressed with a dictionary (dictionary.h).
+ *
+ * A compressed object differs from a plain one in its header (object.h) and in the bytes of its
+ * embedded value:
+ *
+ *   [dictionary: 1 byte] [length of the text * 2, plus 1 if it is "raw"] [packed bytes]
+ *
+ * The second is a length field. Key, type, expiry time and
+ * access are where they always are. Compressing or expanding a value is no change of the key:
+ * nothing is propagated or notified, WATCH does not see it, and the new object inherits the mark of
+ * a snapshot. Values are counted as users of their dictionary from compressedMake() to
+ * compressedForget(). Main thread only, except where said otherwise. */
+#ifndef STORE_COMPRESSED_H
+#define STORE_COMPRESSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "store/keyspace.h"
+#include "store/object.h"
+
+/* Longer texts are not compressed: expanding one must not take longer than a slow command. */
+enum { COMPRESSED_TEXT_MAX = 128 * 1024 };
+
+typedef struct compressedValue {
+    uint32_t dictionary;
+    bool raw;     /* OBJECT ENCODING replies "raw" whatever the length */
+    size_t len;   /* of the text */
+    slice packed; /* borrowed from the object */
+} compressedValue;
+/* ANY_THREAD that owns the object. */
+compressedValue compressedRead(const robj *o);
+/* Writes the text, of compressedRead(o).len bytes, to `out`. Main thread or a forked child. */
+void compressedExpand(const robj *o, char *out);
+
+/* The text, valid until the end of the command; outside of commands until the next one. */
+slice compressedText(const robj *o);
+/* A plain object like this one, which is in no table, and valid as long. */
+robj *compressedShow(const robj *o);
+/* `serial` changes at the end of each command. Until it is set nothing is freed by commands. */
+void compressedSetSerial(const uint64_t *serial);
+/* Frees what the last two have returned; no command may be running. Called once per turn. */
+void compressedReclaim(void);
+
+/* True if the value is text of `min` to COMPRESSED_TEXT_MAX bytes that can be compressed, or is
+ * compressed with another dictionary than that of its key. */
+bool compressedMayGain(const robj *o, int db_id, size_t min);
+/* A compressed object like this one, for which compressedMayGain() is true; both exist then. NULL:
+ * it would not take less memory. */
+robj *compressedMake(const robj *o, int db_id) MUST_USE;
+/* A plain object in place of this one, which is freed. */
+robj *compressedPlain(robj *o) MUST_USE;
+/* The same value with another key, expiry time and access; both objects exist then. */
+robj *compressedCopy(const robj *o, slice key, int64_t expire_ms, uint32_t access) MUST_USE;
+/* Another expiry time; the old object is freed. A time that needs 8 bytes makes the value plain. */
+robj *compressedSetExpire(robj *o, int64_t expire_ms) MUST_USE;
+/* The object is going to be freed. */
+void compressedForget(const robj *o);
+
+/* ---- which values are compressed ---- */
+
+/* A compressed value that is read for the second time within so many seconds is stored plain; -1:
+ * never. */
+void storeSetPlainIdle(int64_t idle_s);
+/* Compresses the value of an existing key, or moves it to the current dictionary, if that gains
+ * something; returns whether. `min`: bytes of text. Nothing while a forked child lives. */
+bool storeCompressKey(db *d, const robj *o, size_t min);
+/* The same for values of the main keyspace that were not used for `idle_s` seconds, in a walk over
+ * all keys that continues with each call, for at most `budget_us`. Passes after the first one try
+ * only what has become idle since the previous one, unless there are new dictionaries, or `min` or
+ * `idle_s` are others; a pass begins when `pause_s` seconds have passed since the last one began.
+ * True: the walk is in the midst of a pass. */
+typedef struct compressPlan {
+    size_t min;
+    int64_t idle_s, pause_s, budget_us;
+} compressPlan;
+bool storeCompressTurn(const compressPlan *plan);
+
+/* ---- freeing ---- */
+
+/* Objects that another thread frees. All zero at first. */
+typedef struct compressedDrops {
+    uint64_t *users; /* by number of the dictionary; NULL: none */
+    uint64_t values, text_bytes, packed_bytes;
+} compressedDrops;
+/* Notes one. ANY_THREAD that owns it. */
+void compressedDropsAdd(compressedDrops *drops, const robj *o);
+/* Does for all of them what compressedForget() does for one, and frees `drops`. */
+void compressedDropsSettle(compressedDrops *drops);
+
+/* The values of all keyspaces that are compressed now: bytes of their texts, and of the embedded
+ * values that replace them. */
+typedef struct compressedReport {
+    uint64_t values, text_bytes, packed_bytes;
+    /* Since the start: values compressed, those that gained nothing, values expanded for a reply,
+     * values stored plain again; time of the first two and of the others. */
+    uint64_t made, futile, shown, restored;
+    uint64_t make_us, expand_us;
+    size_t scratch; /* bytes of compressedText() and compressedShow() */
+} compressedReport;
+void compressedGetReport(compressedReport *out);
+void compressedResetStats(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which values are compressed, and when: single ones, and idle ones found by a walk over the main
+ * keyspace (compressed.h).
+ *
+ * Invariant: a value that was idle when the last complete pass began, and gained nothing then, is
+ * not tried by the next one. So passes over values that do not change cost only the visit, some 30
+ * to 100 ns per key. Main thread only. */
+#include "base/base.h"
+#include "base/clock.h"
+#include "store/compressed.h"
+#include "store/db_priv.h"
+#include "store/dictionary.h"
+
+enum { BATCH = 64 }; /* objects that are fetched from memory together, and the clock read once */
+
+typedef struct foundObject {
+    robj *o;
+    uint64_t hash; /* set when the batch is suspended */
+} foundObject;
+
+static struct {
+    bool runs;  /* in the midst of a pass */
+    bool whole; /* which tries all idle values */
+    int db;
+    uint64_t cursor;
+    int64_t began_ms, last_ms; /* this pass and the previous one; 0: none */
+    uint64_t generation;       /* of the dictionaries, */
+    size_t min;                /* and what the plan said, */
+    int64_t idle_s;            /* when the last pass began */
+    foundObject *found;        /* of the buckets that were visited last */
+    size_t at, count, cap;     /* `at`: the next one to be tried */
+    bool suspended;            /* since the last turn */
+} walk;
+
+void storeSetPlainIdle(int64_t idle_s) { storeNow.plain_idle_s = idle_s; }
+
+bool storeCompressKey(db *d, const robj *o, size_t min) {
+    hotCheck(threadIsMain());
+    if (storeNow.forked || !mayChange(d) || !compressedMayGain(o, d->id, min)) return false;
+    keyspace *before = keyspaceUse(d->in);
+    robj *old = (robj *)(uintptr_t)o, *made = compressedMake(old, d->id);
+    if (made) {
+        dbReplace(d, storeHash(objectKey(old)), old, made);
+        objectFree(old);
+    }
+    (void)keyspaceUse(before); /* it was the one of `d` */
+    return made != NULL;
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+static void collect(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* all entries */
+    if (walk.count == walk.cap) {
+        walk.cap = walk.cap ? 2 * walk.cap : 2 * BATCH;
+        walk.found = memRealloc(walk.found, walk.cap * sizeof(*walk.found));
+    }
+    walk.found[walk.count++].o = entry;
+}
+
+/* True if this pass tries the object. */
+static bool isDue(const robj *o, int64_t idle_s) {
+    int64_t idle = accessIdleSeconds(o);
+    if (idle < idle_s) return false;
+    if (walk.whole) return true;
+    enum { ROUNDED_S = 61 }; /* the clock of LFU counts minutes */
+    return idle <= idle_s + (storeNow.now_ms - walk.last_ms) / 1000 + ROUNDED_S;
+}
+
+/* Collects what is in the next buckets of the database. */
+static void collectSome(const db *d) {
+    walk.count = walk.at = 0;
+    do {
+        walk.cursor = kvstoreScan(d->keys, walk.cursor, -1, collect, NULL);
+    } while (walk.cursor && walk.count < BATCH);
+    for (size_t i = 0; i < walk.count; i++) prefetchRead(walk.found[i].o);
+}
+
+/* The rest of a batch is continued later, when objects may have been freed: their hashes tell. */
+static void suspend(bool again) {
+    for (size_t i = walk.at; i < walk.count && !again; i++)
+        walk.found[i].hash = storeHash(objectKey(walk.found[i].o));
+    walk.suspended = true;
+}
+
+/* True if the object of a suspended batch is still in its table. */
+static bool isStillStored(const db *d, const foundObject *f) {
+    return !isHidden(d, f->hash) && kvstoreHasEntry(d->keys, slotOf(f->hash), f->hash, f->o);
+}
+
+/* Tries the values of the batch; stops after the deadline. */
+static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
+    bool resumed = walk.suspended;
+    walk.suspended = false;
+    while (walk.at < walk.count) {
+        const foundObject *f = &walk.found[walk.at++];
+        if (resumed && !isStillStored(d, f)) continue;
+        if (objectIsCompressed(f->o) && !walk.whole) continue;
+        if (!isDue(f->o, plan->idle_s) || !compressedMayGain(f->o, d->id, plan->min)) continue;
+        (void)storeCompressKey(d, f->o, plan->min); /* or it gains nothing */
+        compressedReclaim();
+        if (clockMonoUs() < deadline_us) continue;
+        suspend(resumed);
+        return;
+    }
+    if (walk.cursor == 0) walk.db++;
+}
+
+/* True if a pass is under way, or begins. */
+static bool begin(const compressPlan *plan) {
+    if (walk.runs) return true;
+    uint64_t generation = dictionariesGeneration();
+    bool other = walk.last_ms == 0 || generation != walk.generation || plan->min != walk.min ||
+                 plan->idle_s != walk.idle_s;
+    if (generation == 0) return false; /* there is no dictionary */
+    if (!other && storeNow.now_ms - walk.last_ms < plan->pause_s * 1000) return false;
+    walk.runs = true;
+    walk.whole = other;
+    walk.db = 0;
+    walk.cursor = 0;
+    walk.began_ms = storeNow.now_ms;
+    walk.generation = generation;
+    walk.min = plan->min;
+    walk.idle_s = plan->idle_s;
+    return true;
+}
+
+static void end(void) {
+    walk.runs = false;
+    walk.last_ms = walk.began_ms;
+    memFree(walk.found);
+    walk.found = NULL;
+    walk.cap = walk.count = walk.at = 0;
+    walk.suspended = false;
+    hotCheck(!walk.found);
+}
+
+bool storeCompressTurn(const compressPlan *plan) {
+    hotCheck(threadIsMain());
+    check(storeNow.used == &storeNow.main);
+    if (storeNow.forked || storeNow.unchanging || !begin(plan)) return false;
+    int64_t deadline_us = clockMonoUs() + plan->budget_us;
+    do {
+        if (walk.db >= storeNow.main.count) {
+            end();
+            break;
+        }
+        db *d = storeNow.main.dbs[walk.db];
+        if (!walk.suspended) collectSome(d);
+        tryBatch(d, plan, deadline_us);
+    } while (clockMonoUs() < deadline_us);
+    return walk.runs;
+}
