@@ -34,8 +34,15 @@ start_server {tags {value-dictionaries} overrides {save ""}} {
             assert_equal 0 [field stats value_dictionaries_trained]
         }
 
-        test {a class of keys gets a dictionary, and its values are compressed and still the same} {
+        test {dictionaries take at most a sixteenth of maxmemory} {
             fill sess: 5000
+            r config set maxmemory 2mb
+            wait_for_condition 600 100 {[field stats value_dictionaries_without_memory] > 0} else {fail [r info stats]}
+            assert_equal 0 [field memory value_dictionaries]
+            r config set maxmemory 0
+        }
+
+        test {a class of keys gets a dictionary, and its values are compressed and still the same} {
             r select 3
             fill other: 200
             r select 0
@@ -46,7 +53,7 @@ start_server {tags {value-dictionaries} overrides {save ""}} {
             assert_match "db=0,keys=sess:*,current=yes,values=5000,ratio=0.*,recent_ratio=0.*,bytes=*" [field memory value_dictionary_0]
             assert_equal 1 [field memory value_dictionaries]
             assert {[field memory value_dictionaries_bytes] > 50000}
-            assert {[field stats value_dictionaries_accepted] == 1}
+            assert_equal 1 [field stats value_dictionaries_accepted]
             assert {[field stats value_dictionary_rounds] >= 1}
             assert {[r memory usage sess:78] < $before / 2}
             foreach i {0 77 4999} {assert_equal [session $i] [r get sess:$i]}
