@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 int test_compact(void);
+int test_compressed(void);
 int test_db(void);
 int test_dictionary(void);
 int test_evict(void);
@@ -33,6 +34,7 @@ int test_type_zset(void);
 int main(void) {
     int failed = 0;
     failed += test_compact();
+    failed += test_compressed();
     failed += test_db();
     failed += test_dictionary();
     failed += test_evict();
