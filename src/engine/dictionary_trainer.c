@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
+#include "engine/memory.h"
 #include "engine/pace.h"
 #include "io/thread.h"
 #include "store/compressed.h"
@@ -28,10 +29,11 @@ enum {
     ROUND_REST_MS = 60 * 1000,
     SMALL_REST_MS = 2000, /* if no class has been found or is left to try */
     NOTES = 2 * SURVEY_CLASSES_MAX,
-    SKIP_MAX = 63,         /* rounds that a class without gain is left alone */
-    SAMPLES_PART = 4,      /* of value-compression-dict-memory are for samples */
-    SAMPLES_MIN = 1 << 20, /* bytes */
-    SMALL_CLASS = 4 << 20, /* bytes: classes below get small dictionaries */
+    SKIP_MAX = 63,            /* rounds that a class without gain is left alone */
+    SAMPLES_PART = 4,         /* of value-compression-dict-memory are for samples */
+    SAMPLES_MIN = 256 * 1024, /* bytes */
+    MAXMEMORY_PART = 16,      /* of maxmemory may be dictionaries */
+    SMALL_CLASS = 4 << 20,    /* bytes: classes below get small dictionaries */
     SMALL_DICTIONARY = 16384,
     CODEC_FIXED = 128 * 1024, /* of a codec, in addition to its dictionary, at most */
     CODEC_COPIES = 2,         /* of the dictionary */
@@ -122,9 +124,15 @@ static void endRound(int64_t rest_ms) {
     trainer.rest_until_ms = clockMonoMs() + rest_ms;
 }
 
+/* Bytes of dictionaries, at most: they must not displace the keys that they are for. */
+static size_t memoryMost(void) {
+    uint64_t most = (uint64_t)engineConf.value_compression_dict_memory, limit = memoryLimit();
+    return (size_t)(limit && limit / MAXMEMORY_PART < most ? limit / MAXMEMORY_PART : most);
+}
+
 static void beginRound(void) {
     check(!trainer.survey);
-    size_t bytes = (size_t)engineConf.value_compression_dict_memory / SAMPLES_PART;
+    size_t bytes = memoryMost() / SAMPLES_PART;
     trainer.keys = keyspaceKeyCount(keyspaceMain());
     if (trainer.keys < SURVEY_SAMPLES_MIN) {
         trainer.rest_until_ms = clockMonoMs() + SMALL_REST_MS;
@@ -196,7 +204,7 @@ static double classBytes(const surveyClass *c) {
 
 /* The largest dictionary that a class may get; 0: there is no memory for one. */
 static size_t dictionaryRoom(const surveyClass *c) {
-    size_t used = dictionariesMemory(), most = (size_t)engineConf.value_compression_dict_memory;
+    size_t used = dictionariesMemory(), most = memoryMost();
     if (most < used + CODEC_FIXED) return 0;
     size_t room = (most - used - CODEC_FIXED) / CODEC_COPIES;
     size_t wanted = classBytes(c) < SMALL_CLASS ? SMALL_DICTIONARY : VALUE_CODEC_DICTIONARY_MAX;
@@ -215,7 +223,7 @@ static void testNext(void) {
         trainer.plan = (valueTrialPlan){.former = d ? dictionaryCodec(d) : NULL,
                                         .train_above = d ? n->share * WORSE : 0,
                                         .dictionary_max = dictionaryRoom(&c)};
-        if (!trainer.plan.dictionary_max) {
+        if (!trainer.plan.dictionary_max || !dictionaryHasRoom(c.db_id, c.prefix)) {
             trainer.no_memory++;
             continue;
         }

@@ -152,6 +152,16 @@ const valueDictionary *dictionaryOfClass(int db_id, slice prefix) {
     return c ? c->current : NULL;
 }
 
+bool dictionaryHasRoom(int db_id, slice prefix) {
+    hotCheck(threadIsMain());
+    if (all.count == DICTIONARY_ID_MAX) return false;
+    if (findClass(db_id, prefix)) return true;
+    for (int i = 0; i < DICTIONARY_CLASSES_MAX; i++) {
+        if (!all.classes[i].dictionaries) return true;
+    }
+    return false;
+}
+
 void dictionaryRetire(int db_id, slice prefix) {
     hotCheck(threadIsMain());
     valueClass *c = findClass(db_id, prefix);

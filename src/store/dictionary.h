@@ -64,6 +64,8 @@ status dictionaryAddCodec(int db_id, slice prefix, valueCodec *codec, uint32_t *
                           reason *why) MUST_USE;
 /* The current dictionary of a class, NULL if there is none. */
 const valueDictionary *dictionaryOfClass(int db_id, slice prefix);
+/* True if there is a place for another dictionary of this class. */
+bool dictionaryHasRoom(int db_id, slice prefix);
 /* The class of these keys has no current dictionary any more, and is freed with its last one. */
 void dictionaryRetire(int db_id, slice prefix);
 /* The databases have been swapped: so are their classes. */

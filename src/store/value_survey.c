@@ -210,7 +210,7 @@ unsigned valueSurveyEnd(valueSurvey *s) {
     sortGroups(s);
     for (unsigned i = 0; i < s->count; i++) {
         group *g = &s->groups[i];
-        if (!g->prefix_len || (g->values >= least && i < SURVEY_CLASSES_MAX / 2)) continue;
+        if (!g->prefix_len || (g->values >= least && i < SURVEY_CLASSES_MAX)) continue;
         group *rest = restOf(s, g->db_id);
         if (!rest || rest == g) {
             g->prefix_len = 0; /* there is no room: it becomes that group */

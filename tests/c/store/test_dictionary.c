@@ -208,6 +208,8 @@ static void test_there_are_limits(void **state) {
                          OK);
         dictionaryUse(id);
     }
+    assert_false(dictionaryHasRoom(0, SLICE("more:")));
+    assert_true(dictionaryHasRoom(0, SLICE("class7:")));
     assert_int_equal(dictionaryAdd(0, SLICE("more:"), SLICE("text"), &id, &why), ERR_LIMIT);
     assert_string_equal(why.text, "there are 64 classes already");
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("class7:1"))), 8);
@@ -215,12 +217,14 @@ static void test_there_are_limits(void **state) {
         assert_int_equal(dictionaryAdd(0, SLICE("class7:"), SLICE("text"), &id, &why), OK);
         dictionaryUse(id);
     }
+    assert_false(dictionaryHasRoom(0, SLICE("class7:")));
     assert_int_equal(dictionaryAdd(0, SLICE("class7:"), SLICE("text"), &id, &why), ERR_LIMIT);
     assert_string_equal(why.text, "there are 255 dictionaries already");
     dictionaryRelease(9, 1);
     dictionaryRetire(0, SLICE("class8:"));
     dictionariesSweep(1);
     assert_null(dictionaryOfKey(0, SLICE("class8:1")));
+    assert_true(dictionaryHasRoom(0, SLICE("more:")));
     assert_int_equal(dictionaryAdd(0, SLICE("more:"), SLICE("text"), &id, &why), OK);
     assert_int_equal(id, 9);
     assert_int_equal(dictionaryId(dictionaryOfKey(0, SLICE("more:1"))), 9);
