@@ -13,13 +13,14 @@ KINDS = {
     "ROUTE_SLOT": "executed by the node that has the keys, which are in one slot; without keys by the node of the connection",
     "ROUTE_SPLIT": "split by slot, the replies are merged",
     "ROUTE_ALL": "executed by all primaries, the replies are merged",
+    "ROUTE_WATCH": "executed by the node that has the keys, which are in one slot, with those of the transaction",
     "ROUTE_EXEC": "the transaction is executed by the node that has its keys",
     "ROUTE_LOCAL": "executed by the node of the connection",
     "ROUTE_INFO": "executed by the node of the connection, with the mode of a standalone server",
     "ROUTE_ABSENT": "refused as by a server without cluster mode",
     "ROUTE_REFUSED": "refused",
 }
-SAME = {"ROUTE_ORDERED": "ROUTE_LOCAL"}
+SAME = {"ROUTE_ORDERED": "ROUTE_LOCAL", "ROUTE_UNWATCH": "ROUTE_LOCAL"}
 
 
 def read_rows():

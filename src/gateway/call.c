@@ -46,7 +46,7 @@ bool callsWait(void) { return !listIsEmpty(waitingCalls()); }
 size_t callsMemory(void) { return calls.bytes; }
 
 static slotCalls *slotOf(const gatewayCall *c) {
-    return c->slot < 0 ? NULL : &calls.slots[c->slot];
+    return c->slot < 0 || c->flags & CALL_OWN_LINK ? NULL : &calls.slots[c->slot];
 }
 
 /* ------------------------------------------------------------------ admission */
@@ -97,6 +97,12 @@ void callFail(gatewayCall *c, slice error) {
 
 static void giveUp(gatewayCall *c) {
     callStatistics.gave_up++;
+    if (c->flags & CALL_OWN_LINK && clusterOwner(c->slot)) {
+        callFail(c,
+                 SLICE("ERR The node that has the keys cannot be reached, or too many clients of "
+                       "the gateway use a connection of their own to it"));
+        return;
+    }
     callFail(c, c->slot >= 0 ? SLICE("CLUSTERDOWN Hash slot not served")
                              : SLICE("CLUSTERDOWN A node of the cluster cannot be reached"));
 }
@@ -124,6 +130,21 @@ static void stopWaiting(gatewayCall *c) {
     if (slotOf(c)) slotOf(c)->waiting--;
 }
 
+static gatewayPeer *peerFor(const gatewayCall *c, const clusterNode *n) {
+    return c->flags & CALL_OWN_LINK ? peerAlone(n) : peerTo(n);
+}
+
+/* The watched keys may have changed, as their link has ended: EXEC replies as if they had. Another
+ * WATCH succeeds, and EXEC will do so. */
+static void abandonWatch(gatewayCall *c) {
+    str null = strNew(c->proto == 3 ? SLICE("_\r\n") : SLICE("*-1\r\n")),
+        ok = strNew(SLICE("+OK\r\n"));
+    check(c->flags & CALL_ON_HELD);
+    bool is_watch = c->flags & CALL_WATCHES;
+    strFree(is_watch ? &null : &ok);
+    endCall(c, is_watch ? &ok : &null);
+}
+
 /* Adds it to its peer, or lets it wait. */
 static void dispatch(gatewayCall *c) {
     const clusterNode *to = c->flags & CALL_ALL_NODES
@@ -131,7 +152,16 @@ static void dispatch(gatewayCall *c) {
                                 : clusterOwner(c->slot);
     slotCalls *s = slotOf(c);
     bool follows = s && s->tried == calls.pass; /* one before it waits again */
-    gatewayPeer *p = to && !follows ? peerTo(to) : NULL;
+    gatewayPeer *p = NULL;
+    if (c->flags & CALL_ON_HELD) {
+        p = peerHeldBy(c->holder);
+        if (!p) {
+            abandonWatch(c);
+            return;
+        }
+    } else if (to && !follows) {
+        p = peerFor(c, to);
+    }
     if (p) {
         if (s) s->at = p;
         peerAdd(p, c);
@@ -152,6 +182,7 @@ void callStart(const callRequest *r) {
     gatewayCall *c = memAlloc(size);
     *c = (gatewayCall){.end = r->end,
                        .owner = r->owner,
+                       .holder = r->holder,
                        .part = r->part,
                        .slot = r->slot,
                        .flags = r->flags,
@@ -172,6 +203,20 @@ void callStart(const callRequest *r) {
         calls.pass++;
         dispatch(c);
     }
+}
+
+void callCancel(const void *owner) {
+    const slice gone = SLICE("ERR The client has gone");
+    for (listNode *n = listFirst(waitingCalls()), *next; n; n = next) {
+        next = listNext(waitingCalls(), n);
+        gatewayCall *c = LIST_OWNER(n, gatewayCall, node);
+        if (c->owner != owner) continue;
+        stopWaiting(c);
+        callFail(c, gone);
+        return;
+    }
+    gatewayCall *c = peerTakeBack(owner);
+    if (c) callFail(c, gone);
 }
 
 void callsRetry(void) {
@@ -213,16 +258,20 @@ static void follow(gatewayCall *c, const redirection *to) {
     callStatistics.redirected++;
     const clusterNode *n = clusterNodeAt(to->host, (int)to->port);
     bool lasts = c->flags & CALL_UNIT && to->asks; /* until the slot has moved */
-    gatewayPeer *p = n && !lasts && c->redirects++ < REDIRECTS_MAX ? peerTo(n) : NULL;
+    if (c->flags & CALL_ON_HELD) {
+        abandonWatch(c);
+        return;
+    }
+    gatewayPeer *p = n && !lasts && c->redirects++ < REDIRECTS_MAX ? peerFor(c, n) : NULL;
     slotCalls *s = slotOf(c);
     c->skip = 0;
     strClear(&c->early);
-    if (!p || !s) {
+    if (!p || c->slot < 0) {
         wait(c);
         return;
     }
-    if (s->count > 1) s->is_mixed = true;
-    s->at = p;
+    if (s && s->count > 1) s->is_mixed = true;
+    if (s) s->at = p;
     c->flags = to->asks ? c->flags | CALL_ASKS : c->flags & ~(uint32_t)CALL_ASKS;
     peerAdd(p, c);
 }
@@ -233,7 +282,10 @@ void callReplied(gatewayCall *c, slice reply) {
     bool failed = reply.ptr[0] == '-';
     slice early = failed ? strSlice(&c->early) : SLICE("");
     slice said = early.len && !(c->flags & CALL_UNIT) ? early : reply;
+    gatewayPeer *from = c->peer;
     c->peer = NULL;
+    if (from && failed && c->flags & CALL_ON_HELD) peerDrop(c->holder); /* it may watch still */
+    if (from) peerRelease(from, failed || !(c->flags & CALL_WATCHES) ? NULL : c->holder);
     if (failed && (parseRedirection(reply, &to) || parseRedirection(early, &to))) {
         follow(c, &to);
     } else if (failed && (sliceHasPrefix(said, SLICE("-TRYAGAIN ")) ||
@@ -247,6 +299,10 @@ void callReplied(gatewayCall *c, slice reply) {
 
 void callLost(gatewayCall *c, bool was_sent) {
     check(!listHas(&c->node));
+    if (!was_sent && c->flags & CALL_ON_HELD) {
+        abandonWatch(c);
+        return;
+    }
     if (was_sent && !(c->flags & CALL_READS)) {
         callStatistics.unknown++;
         callFail(c, SLICE("UNKNOWN The command may have been executed: the connection to its node "

@@ -5,8 +5,9 @@
  * to its owner: that of the node, or an error of the gateway.
  *
  * Invariant: of one client and slot, a later request never overtakes an earlier one: all calls of a
- * slot are with one peer, or all wait; callMayStart() is false where that would not be so. Main
- * thread only. */
+ * slot are with one peer, or all wait; callMayStart() is false where that would not be so. Calls on
+ * links of their own are not among them: their clients start nothing else meanwhile. Main thread
+ * only. */
 #ifndef GATEWAY_CALL_H
 #define GATEWAY_CALL_H
 
@@ -29,6 +30,9 @@ enum {
     CALL_ASKS = 1u << 2,      /* ASKING comes before it */
     CALL_UNIT = 1u << 3,      /* a transaction: `extra` more replies precede its own */
     CALL_ALL_NODES = 1u << 4, /* for one node, whatever slots it has */
+    CALL_OWN_LINK = 1u << 5,  /* on a link that no other call uses meanwhile: it may block */
+    CALL_WATCHES = 1u << 6,   /* if it succeeds its link stays that of `holder` */
+    CALL_ON_HELD = 1u << 7,   /* EXEC on that link; elsewhere its watched keys are unknown */
 };
 
 struct gatewayCall {
@@ -36,6 +40,7 @@ struct gatewayCall {
     gatewayPeer *peer;
     callEndProc *end;
     void *owner;
+    const void *holder; /* of CALL_WATCHES and CALL_ON_HELD: whom the link belongs to */
     int part;
     int slot; /* -1: none, of CALL_ALL_NODES */
     char node_id[40];
@@ -60,6 +65,7 @@ typedef struct callRequest {
     uint32_t flags;
     callEndProc *end;
     void *owner;
+    const void *holder;
 } callRequest;
 
 static inline slice callUser(const gatewayCall *c) { return sliceMake(c->bytes, c->user_len); }
@@ -78,6 +84,8 @@ void callStart(const callRequest *r);
 void callReplied(gatewayCall *c, slice reply);
 void callLost(gatewayCall *c, bool was_sent);
 void callFail(gatewayCall *c, slice error);
+/* Ends the call with that owner, which uses a link of its own, without a reply to anybody. */
+void callCancel(const void *owner);
 /* Calls that wait are tried again; at most every few ms. */
 void callsRetry(void);
 bool callsWait(void);

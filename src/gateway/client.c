@@ -22,10 +22,12 @@
 #include "engine/session_slot.h"
 #include "engine/transaction.h"
 #include "engine/user.h"
+#include "engine/watch.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
 #include "gateway/merge.h"
+#include "gateway/peer.h"
 #include "gateway/reply_order.h"
 #include "gateway/route.h"
 #include "gateway/split.h"
@@ -41,7 +43,10 @@ typedef struct gatewayClient {
     listNode active; /* while the order is not empty */
     listNode held;
     uint64_t may_leave;
-    int64_t down_since_ms; /* since when its request waits for the cluster; 0: it does not */
+    bool is_exclusive; /* nothing is started before the order is empty */
+    bool is_closing;   /* is to be closed once the order is empty */
+    bool stopped;      /* reading has stopped while it is held */
+    int watch_slot;    /* of keys that are watched at another node; -1: none */
 } gatewayClient;
 
 /* A reply that comes from other nodes, in `count` parts. */
@@ -49,6 +54,7 @@ typedef struct gatewayPlace {
     replyPlace at;
     gatewayClient *client; /* NULL: it has gone */
     bool is_silent;        /* CLIENT REPLY */
+    bool is_alone;         /* its call has a link of its own */
     int waiting, count;
     mergeKind merge;
     uint8_t proto;
@@ -60,6 +66,8 @@ typedef struct gatewayPlace {
 static struct {
     list active, held;
     gatewayCounts counts;
+    bool progress; /* since the last gatewayResume() */
+    int64_t resume_ms;
     route *routes; /* by command id */
     int route_count;
 } clients;
@@ -109,7 +117,11 @@ static void freePlace(gatewayPlace *p) {
 static void placeLeft(replyPlace *at) {
     gatewayPlace *p = CONTAINER_OF(at, gatewayPlace, at);
     p->client = NULL;
-    if (p->waiting == 0) freePlace(p);
+    if (p->waiting == 0) {
+        freePlace(p);
+    } else if (p->is_alone) {
+        callCancel(p); /* it may wait for ever; that frees the place */
+    }
 }
 
 static void completePlace(gatewayPlace *p) {
@@ -177,19 +189,35 @@ static gatewayPlace *keepPlace(gatewayClient *gc, ctx *c, int count, mergeKind m
     return p;
 }
 
+/* A session that is to be closed after its output, which is not complete: it is closed later. Until
+ * then it runs nothing. */
+static void deferClose(gatewayClient *gc) {
+    session *s = gc->who;
+    if (!(s->flags & SESSION_CLOSE_SOON) || listHas(&gc->held)) return;
+    gc->is_closing = true;
+    s->flags = (s->flags & ~SESSION_CLOSE_SOON) | SESSION_PAUSED;
+}
+
 /* False: the session's output cannot be changed now. */
 static bool settle(gatewayClient *gc) {
     session *s = gc->who;
     if (s->flags & SESSION_LENT || sessionIsExecuting(s)) return false;
     str ready = STR_EMPTY;
     takeFollowing(gc);
+    deferClose(gc);
     replyOrderTake(&gc->order, &ready, placeLeft);
     if (ready.len) {
         sessionAddReply(s, strSlice(&ready));
         gc->may_leave = sessionOutputEnd(s);
     }
     strFree(&ready);
-    if (replyOrderIsEmpty(&gc->order)) listRemove(activeClients(), &gc->active);
+    if (!replyOrderIsEmpty(&gc->order)) return true;
+    listRemove(activeClients(), &gc->active);
+    clients.progress = true;
+    if (!gc->is_closing) return true;
+    gc->is_closing = false;
+    s->flags &= ~SESSION_PAUSED;
+    sessionCloseSoon(s);
     return true;
 }
 
@@ -200,33 +228,54 @@ void gatewaySettle(void) {
         next = listNext(all, n);
         if (!settle(LIST_OWNER(n, gatewayClient, active))) later = true;
     }
-    if (later) engineStayAwake();
+    if (later || (clients.progress && clients.held.count)) engineStayAwake();
 }
 
 /* ------------------------------------------------------------------ holding requests back */
 
-static gateVerdict hold(gatewayClient *gc) {
+static gateVerdict hold(gatewayClient *gc, bool stops_reading) {
     session *s = gc->who;
     check(!listHas(&gc->held));
     (void)activeClients(); /* initialises both lists */
     s->flags |= SESSION_PAUSED;
     listAppend(&clients.held, &gc->held);
     clients.counts.holds++;
-    if (s->carrier->pause_reading) s->carrier->pause_reading(s, true);
+    gc->stopped = stops_reading;
+    if (stops_reading) s->carrier->pause_reading(s, true);
     return GATE_HELD;
 }
 
+void gatewayProgress(void) { clients.progress = true; }
+
 void gatewayResume(void) {
-    if (engineHot.current) return; /* a nested turn */
-    for (listNode *n; clients.held.count && (n = listFirst(&clients.held));) {
-        gatewayClient *gc = LIST_OWNER(n, gatewayClient, held);
+    enum { AGAIN_MS = 20 }; /* slots and links change without notice */
+    if (!clients.held.count || engineHot.current) return;
+    if (!clients.progress && engineHot.now_ms < clients.resume_ms) return;
+    clients.progress = false;
+    clients.resume_ms = engineHot.now_ms + AGAIN_MS;
+    /* Some may be held again at once. */
+    for (size_t left = clients.held.count; left > 0 && clients.held.count; left--) {
+        gatewayClient *gc = LIST_OWNER(listFirst(&clients.held), gatewayClient, held);
         session *s = gc->who;
-        listRemove(&clients.held, n);
+        listRemove(&clients.held, &gc->held);
         s->flags &= ~SESSION_PAUSED;
+        if (gc->stopped) s->carrier->pause_reading(s, false);
+        gc->stopped = false;
         s->carrier->resume(s);
-        if (!(s->flags & (SESSION_IN_BATCH | SESSION_STOPS))) s->carrier->pause_reading(s, false);
-        engineStayAwake();
     }
+}
+
+/* Commands in which other clients may be served, while the output of their session must not be
+ * looked at. */
+static bool mayTakeLong(const ctx *c) {
+    const uint64_t scripts = UINT64_C(1) << CAT_SCRIPTING;
+    return c->cmd->flags & (CMD_ADMIN | CMD_MODULE | CMD_RUNS_QUEUE) ||
+           c->cmd->spec->categories & scripts;
+}
+
+/* The command runs here, as for any other client. */
+static gateVerdict passHere(gatewayClient *gc, const ctx *c) {
+    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? hold(gc, false) : GATE_PASS;
 }
 
 /* ------------------------------------------------------------------ routes */
@@ -283,7 +332,7 @@ static void appendRequest(str *out, int argc, const slice *argv) {
 }
 
 static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
-    if (!callMayStart(slot, false)) return hold(gc);
+    if (!callMayStart(slot, false)) return hold(gc, false);
     callRequest r = requestOf(c, keepPlace(gc, c, 1, MERGE_FIRST), 0);
     const request *sent = c->request;
     str bytes = STR_EMPTY;
@@ -294,6 +343,25 @@ static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
         appendRequest(&bytes, c->argc, c->argv);
         r.request = strSlice(&bytes);
     }
+    callStart(&r);
+    strFree(&bytes);
+    clients.counts.elsewhere++;
+    executeCountCall(c);
+    return GATE_DONE;
+}
+
+/* On a link of its own; the client starts nothing else until the reply has come. */
+static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags) {
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = requestOf(c, p, 0);
+    str bytes = STR_EMPTY;
+    appendRequest(&bytes, c->argc, c->argv);
+    r.slot = slot;
+    r.flags |= CALL_OWN_LINK | flags;
+    r.holder = gc;
+    r.request = strSlice(&bytes);
+    p->is_alone = gc->is_exclusive = true;
     callStart(&r);
     strFree(&bytes);
     clients.counts.elsewhere++;
@@ -345,7 +413,7 @@ static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *spli
     bool any_here = false;
     for (int i = 0; i < split->count; i++)
         any_here = any_here || clusterServesSlot(split->parts[i].slot);
-    if (!mayStartAll(split)) return hold(gc);
+    if (!mayStartAll(split)) return hold(gc, false);
     if (any_here && isPaused(c)) return GATE_HELD;
     gatewayPlace *p = keepPlace(gc, c, split->count, merge);
     if (merge == MERGE_VALUES) {
@@ -382,7 +450,7 @@ static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
     }
     /* Calls of this client that are on their way precede it at each node only if they have ended:
      * a slot may be with another node than it was. */
-    if (!replyOrderIsEmpty(&gc->order)) return hold(gc);
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
     bool any_here = false;
     for (int i = 0; i < count; i++) any_here = any_here || clusterIsMyself(owners[i]);
     if (any_here && isPaused(c)) return GATE_HELD;
@@ -440,6 +508,8 @@ static bool appendQueued(void *arg, const command *cmd, const slice *argv, int a
 static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     const char *name = NULL;
     if (!transactionEach(c->who, mayGoElsewhere, &name)) {
+        if (gc->watch_slot >= 0) peerDrop(gc);
+        gc->watch_slot = -1;
         transactionDiscard(c->who);
         c->flags &= ~(uint32_t)CTX_ADMISSION;
         replyErrorFormat(c,
@@ -448,16 +518,25 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
                          name);
         return GATE_REFUSED;
     }
-    if (!callMayStart(slot, false)) return hold(gc);
+    bool watches = gc->watch_slot >= 0;
+    if (watches ? !replyOrderIsEmpty(&gc->order) : !callMayStart(slot, false))
+        return hold(gc, false);
     queuedRequests q = {.bytes = STR_EMPTY};
     slice multi = SLICE("MULTI");
     bool reads = !transactionHas(c->who, CMD_WRITE | CMD_MAY_REPLICATE);
     appendRequest(&q.bytes, 1, &multi);
     (void)transactionEach(c->who, appendQueued, &q);
     appendRequest(&q.bytes, c->argc, c->argv);
-    callRequest r = requestOf(c, keepPlace(gc, c, 1, MERGE_FIRST), 0);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = requestOf(c, p, 0);
     r.slot = slot;
-    r.flags = q.flags | CALL_UNIT | (reads && !q.flags ? CALL_READS : 0);
+    r.flags = q.flags | CALL_UNIT | (reads && !q.flags && !watches ? CALL_READS : 0);
+    if (watches) {
+        r.flags |= CALL_OWN_LINK | CALL_ON_HELD;
+        r.holder = gc;
+        p->is_alone = gc->is_exclusive = true;
+        gc->watch_slot = -1;
+    }
     r.extra = q.count + 1;
     r.request = strSlice(&q.bytes);
     callStart(&r);
@@ -477,14 +556,54 @@ static gateVerdict refuseSlots(ctx *c) {
     return GATE_REFUSED;
 }
 
+static void forgetWatch(gatewayClient *gc) {
+    if (gc->watch_slot >= 0) peerDrop(gc);
+    gc->watch_slot = -1;
+}
+
+static gateVerdict endWatch(gatewayClient *gc, ctx *c) {
+    bool in_multi = c->who->flags & SESSION_IN_MULTI;
+    /* UNWATCH in a transaction is queued, and DISCARD without one is an error. */
+    if (in_multi == !!(c->cmd->flags & CMD_AT_ONCE)) forgetWatch(gc);
+    return GATE_PASS;
+}
+
+static gateVerdict admitWatch(gatewayClient *gc, ctx *c) {
+    int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
+    bool here = slot >= 0 && clusterServesSlot(slot);
+    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) return refuseSlots(c);
+    if (gc->watch_slot < 0 && here) return callMayStart(slot, true) ? GATE_PASS : hold(gc, false);
+    if (watchCount(c->who)) return refuseSlots(c); /* of keys of this node */
+    gateVerdict verdict =
+        callAlone(gc, c, slot, CALL_WATCHES | (gc->watch_slot >= 0 ? CALL_ON_HELD : 0));
+    if (verdict == GATE_DONE) gc->watch_slot = slot;
+    return verdict;
+}
+
+/* The keys that were watched here are another node's now. */
+static gateVerdict abortMoved(ctx *c) {
+    transactionDiscard(c->who);
+    replyNullArray(c);
+    return GATE_DONE;
+}
+
 static gateVerdict admitExec(gatewayClient *gc, ctx *c) {
     session *s = c->who;
-    if (!(s->flags & SESSION_IN_MULTI) || s->flags & SESSION_MULTI_POISONED) return GATE_PASS;
+    if (!(s->flags & SESSION_IN_MULTI)) return GATE_PASS;
+    if (s->flags & SESSION_MULTI_POISONED) {
+        forgetWatch(gc);
+        return GATE_PASS;
+    }
     int slot = commandSlots(transactionSlot(s), c->cmd, c->argv, c->argc);
-    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
-    if (slot < 0) return refuseSlots(c);
-    if (!clusterServesSlot(slot)) return callTransaction(gc, c, slot);
-    return callMayStart(slot, true) ? GATE_PASS : hold(gc);
+    if (slot == COMMAND_NO_SLOT) slot = gc->watch_slot;
+    if (slot == COMMAND_NO_SLOT) return passHere(gc, c);
+    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) {
+        forgetWatch(gc);
+        return refuseSlots(c);
+    }
+    bool here = clusterServesSlot(slot) && gc->watch_slot < 0;
+    if (here) return callMayStart(slot, true) ? passHere(gc, c) : hold(gc, false);
+    return watchCount(s) ? abortMoved(c) : callTransaction(gc, c, slot);
 }
 
 /* A command that EXEC will run. */
@@ -497,7 +616,7 @@ static gateVerdict admitQueued(ctx *c, const route *way) {
     int own = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
     int slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
     if (slot == COMMAND_SEVERAL_SLOTS) return refuseSlots(c);
-    return own < 0 || clusterServesSlot(slot) ? GATE_PASS : queueGate.admit(c);
+    return own < 0 || clusterServesSlot(own) ? GATE_PASS : queueGate.admit(c);
 }
 
 /* ------------------------------------------------------------------ INFO */
@@ -547,14 +666,7 @@ static bool blocks(const ctx *c) {
 
 static gateVerdict admitSlot(gatewayClient *gc, ctx *c, const route *way) {
     int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
-    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
-    if (blocks(c)) {
-        replyErrorFormat(c,
-                         "ERR '%s' may block, which the gateway does not support: connect to the "
-                         "node that has the keys",
-                         c->cmd->spec->name);
-        return GATE_REFUSED;
-    }
+    if (slot == COMMAND_NO_SLOT) return passHere(gc, c);
     if (slot == COMMAND_SEVERAL_SLOTS && way->kind == ROUTE_SPLIT) {
         splitRequest split;
         if ((c->argc - 1) % c->cmd->key_step) {
@@ -567,10 +679,11 @@ static gateVerdict admitSlot(gatewayClient *gc, ctx *c, const route *way) {
         return verdict;
     }
     if (slot < 0) return refuseSlots(c);
-    if (!clusterServesSlot(slot)) return callSlot(gc, c, slot);
-    if (!callMayStart(slot, true)) return hold(gc);
+    if (!clusterServesSlot(slot))
+        return blocks(c) ? callAlone(gc, c, slot, 0) : callSlot(gc, c, slot);
+    if (!callMayStart(slot, true)) return hold(gc, false);
     clients.counts.here++;
-    return GATE_PASS;
+    return passHere(gc, c);
 }
 
 static gateVerdict refuse(ctx *c, const route *way) {
@@ -586,20 +699,24 @@ static gateVerdict refuse(ctx *c, const route *way) {
 static gateVerdict admit(ctx *c) {
     gatewayClient *gc = sessionSlotGet(c->who, slotIndex());
     check(gc);
-    if (gc->order.bytes > ORDER_BYTES_MAX || gc->order.places.count > ORDER_PLACES_MAX)
-        return hold(gc);
+    bool is_full = gc->order.bytes > ORDER_BYTES_MAX || gc->order.places.count > ORDER_PLACES_MAX;
+    bool must_wait = !replyOrderIsEmpty(&gc->order) && gc->is_exclusive;
+    if (is_full || must_wait) return hold(gc, is_full);
+    gc->is_exclusive = false;
     route way = routeOfCommand(c->cmd);
     if (way.kind == ROUTE_REFUSED || way.kind == ROUTE_ABSENT) return refuse(c, &way);
     if (way.kind == ROUTE_EXEC) return admitExec(gc, c);
+    if (way.kind == ROUTE_UNWATCH) return endWatch(gc, c);
     bool queued = c->who->flags & SESSION_IN_MULTI && !(c->cmd->flags & CMD_AT_ONCE);
     if (queued) return admitQueued(c, &way);
     switch (way.kind) {
     case ROUTE_SLOT:
     case ROUTE_SPLIT: return admitSlot(gc, c, &way);
+    case ROUTE_WATCH: return admitWatch(gc, c);
     case ROUTE_ALL: return callAllNodes(gc, c, way.merge);
     case ROUTE_INFO: return replyInfo(c);
-    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc);
-    default: return GATE_PASS;
+    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc, false);
+    default: return passHere(gc, c);
     }
 }
 
@@ -612,6 +729,7 @@ static void beginClient(session *s) {
     if (!gc) {
         gc = memCalloc(1, sizeof(*gc));
         gc->who = s;
+        gc->watch_slot = -1;
         replyOrderInit(&gc->order);
         sessionSlotSet(s, slotIndex(), gc);
         clients.counts.clients++;
@@ -623,6 +741,7 @@ static void endClient(session *s) {
     gatewayClient *gc = sessionSlotGet(s, slotIndex());
     if (!gc) return;
     clients.counts.clients--;
+    forgetWatch(gc);
     if (listHas(&gc->active)) listRemove(activeClients(), &gc->active);
     if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
     replyOrderClear(&gc->order, placeLeft);
@@ -631,5 +750,6 @@ static void endClient(session *s) {
 void gatewaySessionEvent(session *s, sessionEvent e) {
     if (!(s->flags & SESSION_GATEWAY) || !clusterIsEnabled()) return;
     if (e == SESSION_OPENED) beginClient(s);
+    if (e == SESSION_WAS_RESET) forgetWatch(sessionSlotGet(s, slotIndex()));
     if (e == SESSION_ENDING) endClient(s);
 }

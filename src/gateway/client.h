@@ -11,7 +11,9 @@
 void gatewaySessionEvent(session *s, sessionEvent e);
 /* Commands were loaded: their routes are found anew. */
 void gatewayCommandsChanged(void);
-/* Something has ended: requests that were held back may continue. */
+/* Something has ended for which requests may have been held back. */
+void gatewayProgress(void);
+/* In each turn: requests that were held back are asked about again, after progress or some ms. */
 void gatewayResume(void);
 /* Before output is written: replies that may leave are added to the output of their clients. */
 void gatewaySettle(void);

@@ -23,10 +23,6 @@ static void endTurn(void) {
     if (callsWait() || gatewayCountsNow().held) loopLimitSleep(engineLoop(), 20);
 }
 
-static void beginTurn(void) {
-    if (gatewayCountsNow().held) gatewayResume();
-}
-
 static void tick(int64_t budget_us) {
     (void)budget_us; /* a few links */
     if (isUsed()) peersTick();
@@ -66,7 +62,8 @@ static status init(reason *why) {
 }
 
 static const tickJob ticks[] = {{"gateway", 100, tick, isUsed}, {0}};
-static const stageJob stages[] = {{STAGE_AFTER_SLEEP, beginTurn}, {STAGE_REPLICATE, endTurn}, {0}};
+static const stageJob stages[] = {
+    {STAGE_AFTER_SLEEP, gatewayResume}, {STAGE_REPLICATE, endTurn}, {0}};
 static const gate *const gates[] = {&gatewayGate, &gatewayUserGate, NULL};
 static const infoSection sections[] = {
     {"gateway", "# Gateway", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_GATEWAY, print},

@@ -6,7 +6,8 @@
  * database or protocol is sent before the request that needs it.
  *
  * Invariant: `flying` has the calls that were written to `out`, in their order: the next reply that
- * is read belongs to the first one. Main thread only. */
+ * is read belongs to the first one. A link for one call at a time has at most one. Main thread
+ * only. */
 #include "gateway/peer.h"
 
 #include <errno.h>
@@ -48,7 +49,9 @@ struct gatewayPeer {
     conn conn;
     peerState state;
     bool is_proven;
-    bool is_broken; /* to be closed when nothing uses it */
+    bool is_broken;          /* to be closed when nothing uses it */
+    bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
+    const void *holder;
     busSecret secret;
     list queued; /* calls that wait for PEER_READY */
     list flying;
@@ -188,7 +191,7 @@ static void freePeer(gatewayPeer *p) {
 static void endLink(gatewayPeer *p, const char *why) {
     if (p->is_broken) return;
     p->is_broken = true;
-    if (logIsDue(&peers.told_ms, engineHot.now_ms, 1000))
+    if (!p->is_alone && logIsDue(&peers.told_ms, engineHot.now_ms, 1000))
         logNotice("The gateway's link to node %.*s has ended: %s", NODE_ID_LEN, p->id, why);
     connClose(&p->conn);
     for (listNode *n; (n = listFirst(&p->flying));) {
@@ -200,6 +203,7 @@ static void endLink(gatewayPeer *p, const char *why) {
         listRemove(&p->queued, n);
         callLost(LIST_OWNER(n, gatewayCall, node), false);
     }
+    gatewayProgress();
     engineStayAwake();
 }
 
@@ -332,7 +336,7 @@ static void readable(conn *c) {
         strGrow(&p->in, (size_t)n);
         takeReplies(p);
     }
-    gatewayResume();
+    gatewayProgress();
 }
 
 static void flush(gatewayPeer *p);
@@ -341,7 +345,7 @@ static void writable(conn *c) {
     gatewayPeer *p = CONTAINER_OF(c, gatewayPeer, conn);
     if (connOnWrite(c, NULL) != OK) endLink(p, "it cannot be watched");
     flush(p);
-    gatewayResume();
+    gatewayProgress();
 }
 
 static void flush(gatewayPeer *p) {
@@ -386,7 +390,7 @@ static void connectEnded(conn *c) {
     }
 }
 
-static gatewayPeer *openPeer(const clusterNode *n) {
+static gatewayPeer *openPeer(const clusterNode *n, bool alone) {
     reason why = {{0}};
     bool tls = netTlsForCluster();
     const char *ip = clusterNodeAddress(n);
@@ -403,6 +407,7 @@ static gatewayPeer *openPeer(const clusterNode *n) {
     p->reader.skip = true;
     p->db_id = -1;
     p->proto = 2;
+    p->is_alone = p->is_taken = alone;
     p->used_ms = engineHot.now_ms;
     connInit(&p->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
     bool works = !tls || netTlsConnect(&p->conn, strText(&n->ip)) == OK;
@@ -415,9 +420,64 @@ gatewayPeer *peerTo(const clusterNode *n) {
     list *all = allPeers();
     for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
         gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
-        if (peerIs(p, n) && !p->is_broken) return p;
+        if (peerIs(p, n) && !p->is_broken && !p->is_alone) return p;
     }
-    return openPeer(n);
+    return openPeer(n, false);
+}
+
+gatewayPeer *peerAlone(const clusterNode *n) {
+    list *all = allPeers();
+    int count = 0;
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        if (!p->is_alone || p->is_broken || !peerIs(p, n)) continue;
+        count++;
+        if (p->is_taken) continue;
+        check(listIsEmpty(&p->flying));
+        p->is_taken = true;
+        return p;
+    }
+    return count < PEERS_ALONE_MAX ? openPeer(n, true) : NULL;
+}
+
+void peerRelease(gatewayPeer *p, const void *holder) {
+    if (!p->is_alone || p->is_broken) return;
+    check(p->is_taken);
+    p->holder = holder;
+    p->is_taken = holder != NULL;
+    p->used_ms = engineHot.now_ms;
+}
+
+gatewayPeer *peerHeldBy(const void *holder) {
+    list *all = allPeers();
+    check(holder);
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        if (p->holder == holder && !p->is_broken) return p;
+    }
+    return NULL;
+}
+
+void peerDrop(const void *holder) {
+    gatewayPeer *p = peerHeldBy(holder);
+    if (!p) return;
+    p->holder = NULL;
+    endLink(p, "its client does not need it any more");
+}
+
+gatewayCall *peerTakeBack(const void *owner) {
+    list *all = allPeers();
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        list *of = listIsEmpty(&p->flying) ? &p->queued : &p->flying;
+        listNode *first = p->is_alone && !p->is_broken ? listFirst(of) : NULL;
+        gatewayCall *c = first ? LIST_OWNER(first, gatewayCall, node) : NULL;
+        if (!c || c->owner != owner) continue;
+        listRemove(of, first);
+        endLink(p, "its client has gone");
+        return c;
+    }
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ time */
@@ -427,7 +487,7 @@ void peersTick(void) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
         const clusterNode *to = clusterNodeOfId(sliceMake(p->id, NODE_ID_LEN));
-        bool has_calls = !listIsEmpty(&p->flying) || !listIsEmpty(&p->queued);
+        bool has_calls = !listIsEmpty(&p->flying) || !listIsEmpty(&p->queued) || p->holder;
         if (!to) {
             endLink(p, "the node is not known any more");
         } else if (to->flags & NODE_FAILED) {

@@ -14,6 +14,20 @@
 
 /* The link to a node, which is opened if there is none; NULL: it cannot be reached now. */
 gatewayPeer *peerTo(const clusterNode *n);
+/* A link to a node that no other call uses, until peerRelease(); NULL: it cannot be reached, or
+ * there are PEERS_ALONE_MAX such links to it. */
+enum { PEERS_ALONE_MAX = 256 };
+gatewayPeer *peerAlone(const clusterNode *n);
+/* The reply of a call has come: a link of its own is free again, or is `holder`'s from now on. No
+ * effect on other links. */
+void peerRelease(gatewayPeer *p, const void *holder);
+/* The link that is held by `holder`; NULL: it has ended, or there is none. */
+gatewayPeer *peerHeldBy(const void *holder);
+/* Ends it. */
+void peerDrop(const void *holder);
+/* Takes the call with that owner from its link, which is for one call and ends; NULL: there is
+ * none. */
+gatewayCall *peerTakeBack(const void *owner);
 /* True if the node is that of the link. */
 bool peerIs(const gatewayPeer *p, const clusterNode *n);
 /* Adds a call; it is sent at the end of the turn. */

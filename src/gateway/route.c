@@ -80,9 +80,9 @@ static const routeRow rows[] = {
     /* Transactions. */
     {"exec", {.kind = ROUTE_EXEC}},
     {"multi", {.kind = ROUTE_LOCAL}},
-    {"discard", {.kind = ROUTE_LOCAL}},
-    {"watch", REFUSED(connection_state)},
-    {"unwatch", {.kind = ROUTE_LOCAL}},
+    {"discard", {.kind = ROUTE_UNWATCH}},
+    {"watch", {.kind = ROUTE_WATCH}},
+    {"unwatch", {.kind = ROUTE_UNWATCH}},
     /* State in a connection. */
     {"himport|", REFUSED(connection_state)},
 };

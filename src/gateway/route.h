@@ -17,7 +17,9 @@ typedef enum routeKind {
     ROUTE_ALL,     /* all primaries execute it; the replies are merged */
     ROUTE_INFO,    /* executed here, with the texts of a standalone server */
     ROUTE_EXEC,
-    ROUTE_ABSENT, /* what a server without cluster mode does not have */
+    ROUTE_WATCH,
+    ROUTE_UNWATCH, /* DISCARD, UNWATCH */
+    ROUTE_ABSENT,  /* what a server without cluster mode does not have */
     ROUTE_REFUSED
 } routeKind;
 

@@ -233,14 +233,139 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
 
     test {what the gateway does not support is refused with the reason} {
         set c [gateway]
-        foreach command {{scan 0} {wait 1 0} {psync ? -1} {client tracking on} {watch a} {ssubscribe a} {replicaof no one}} {
+        foreach command {{scan 0} {wait 1 0} {psync ? -1} {client tracking on} {ssubscribe a} {replicaof no one}} {
             assert_error "ERR '*' is not supported by the gateway: *" {$c {*}$command}
         }
+    }
+
+    test {a command that blocks does so at the node that has the key, on a link of its own} {
         for {set i 0} {$i < 3} {incr i} {
-            assert_error "ERR 'blpop' may block*" {$c blpop [key_of $i] 1}
-            assert_error "ERR 'xread' may block*" {$c xread block 1 streams [key_of $i stream] 0}
+            set key [key_of $i list]
+            set c [gateway]
+            set other [gateway]
+            assert_equal {} [$c blpop $key 0.01]
+            $c -send blpop $key 0
+            $c -send ping
+            wait_for_condition 200 20 {[string match "*cmd=blpop*" [r -$i client list]]}
+            # Others use the slot meanwhile.
+            assert_equal 0 [$other exists $key]
+            $other rpush $key x y
+            assert_equal [list $key x] [$c -read]
+            assert_equal PONG [$c -read]
+            assert_equal {} [$c xread block 1 streams [key_of $i stream] 0]
             assert_equal {} [$c xread streams [key_of $i stream] 0]
+            assert_equal 1 [$c llen $key]
         }
+    }
+
+    test {what a client waits for ends with the client} {
+        set key [key_of 1 list]
+        r -1 del $key
+        foreach command {{blpop 0} {xread block 0 streams}} {
+            set c [gateway]
+            if {$command eq "blpop 0"} {$c -send blpop $key 0} else {$c -send xread block 0 streams [key_of 1 stream] 0}
+            wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -1 info clients]]}
+            $c -close
+            wait_for_condition 200 20 {[regexp {blocked_clients:0} [r -1 info clients]]}
+        }
+        wait_for_condition 200 20 {[gateway_field calls_memory] == 0}
+        set c [gateway]
+        $c rpush $key kept
+        assert_equal kept [$c lpop $key]
+    }
+
+    test {a wait goes on at the node that gets the slot} {
+        set key [key_of 1 waits]
+        set slot [r cluster keyslot $key]
+        set c [gateway]
+        $c -send blpop $key 0
+        wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -1 info clients]]}
+        move_slot $slot 1 2
+        wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -2 info clients]]}
+        r -2 rpush $key here
+        assert_equal [list $key here] [$c -read]
+        move_slot $slot 2 1
+        cluster_wait_agree
+    }
+
+    test {WATCH holds for keys of one slot, at any node} {
+        for {set i 0} {$i < 3} {incr i} {
+            set key [key_of $i watched]
+            set c [gateway]
+            set other [gateway]
+            $c set $key 1
+            assert_equal OK [$c watch $key]
+            $c multi
+            $c incr $key
+            assert_equal {2} [$c exec]
+            foreach last {exec discard unwatch} {
+                assert_equal OK [$c watch $key "{$key}2"]
+                assert_equal OK [$c watch $key]
+                $other incr $key
+                if {$last eq "unwatch"} {
+                    $c unwatch
+                    $c multi
+                    $c incr $key
+                    assert {[lindex [$c exec] 0] > 2}
+                } elseif {$last eq "discard"} {
+                    $c multi
+                    $c discard
+                    $c multi
+                    $c incr $key
+                    assert {[lindex [$c exec] 0] > 2}
+                } else {
+                    $c multi
+                    $c incr $key
+                    assert_equal {} [$c exec]
+                }
+            }
+            # A change by the client itself counts, too, and a transaction without keys depends on it.
+            $c watch $key
+            $c incr $key
+            $c multi
+            $c ping
+            assert_equal {} [$c exec]
+            $c watch $key
+            $c multi
+            $c ping
+            assert_equal PONG [$c exec]
+            $c multi
+            assert_error "ERR Command 'watch' not allowed inside a transaction" {$c watch $key}
+            $c discard
+        }
+        assert_error "CROSSSLOT *" {$c watch [key_of 1] [key_of 2]}
+        $c watch [key_of 1]
+        assert_error "CROSSSLOT *" {$c watch [key_of 2]}
+        $c multi
+        $c set [key_of 2] 1
+        assert_error "CROSSSLOT *" {$c exec}
+        $c unwatch
+        assert_equal PONG [$c ping]
+    }
+
+    test {watched keys of a slot that moves count as changed} {
+        set key [key_of 1 watched]
+        set slot [r cluster keyslot $key]
+        set c [gateway]
+        $c set $key 1
+        $c watch $key
+        move_slot $slot 1 2
+        $c multi
+        $c set $key 2
+        assert_equal {} [$c exec]
+        assert_equal 1 [$c get $key]
+        $c watch $key
+        $c multi
+        $c set $key 3
+        assert_equal OK [$c exec]
+        move_slot $slot 2 1
+        cluster_wait_agree
+    }
+
+    test {a protocol error is replied after what precedes it} {
+        set s [raw_gateway]
+        raw_send $s "set [key_of 1] 1\r\nincr [key_of 1]\r\n*x\r\n"
+        assert_match "+OK\r\n:2\r\n-ERR Protocol error*" [raw_rest $s]
     }
 
     test {redirects are followed, also while a slot is being moved} {
