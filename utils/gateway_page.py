@@ -13,6 +13,7 @@ KINDS = {
     "ROUTE_SLOT": "executed by the node that has the keys, which are in one slot; without keys by the node of the connection",
     "ROUTE_SPLIT": "split by slot, the replies are merged",
     "ROUTE_ALL": "executed by all primaries, the replies are merged",
+    "ROUTE_SCAN": "executed by one node after the other",
     "ROUTE_WATCH": "executed by the node that has the keys, which are in one slot, with those of the transaction",
     "ROUTE_EXEC": "the transaction is executed by the node that has its keys",
     "ROUTE_LOCAL": "executed by the node of the connection",

@@ -5,6 +5,7 @@
 
 #include "cluster/bus_names.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/scan_cursor.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 
@@ -53,5 +54,7 @@ const char *clusterNodeAddress(const clusterNode *n) {
     if (clusterIsMyself(n) && !n->ip.len) return "127.0.0.1";
     return busNameAddress(strText(&n->ip), serverBusNowMs());
 }
+
+slice clusterSlotTag(int slot) { return scanTag(slot); }
 
 slice clusterSecret(void) { return sliceOf(clusterConf.cluster_bus_secret); }

@@ -22,6 +22,8 @@ int clusterOwners(const clusterNode **out, int max);
 /* The literal address of a node for connections of this one; NULL: it is being looked up, ask
  * again. Valid until the next call. */
 const char *clusterNodeAddress(const clusterNode *n);
+/* A short text of which the slot is that of "{text}"; borrowed for ever. */
+slice clusterSlotTag(int slot);
 /* cluster-bus-secret; empty: none. Borrowed until the configuration changes. */
 slice clusterSecret(void);
 

@@ -30,6 +30,7 @@
 #include "gateway/peer.h"
 #include "gateway/reply_order.h"
 #include "gateway/route.h"
+#include "gateway/scan.h"
 #include "gateway/split.h"
 
 enum {
@@ -54,6 +55,7 @@ typedef struct gatewayPlace {
     replyPlace at;
     gatewayClient *client; /* NULL: it has gone */
     bool is_silent;        /* CLIENT REPLY */
+    bool is_scan;          /* the reply is that of CLUSTERSCAN */
     bool is_alone;         /* its call has a link of its own */
     int waiting, count;
     mergeKind merge;
@@ -66,7 +68,8 @@ typedef struct gatewayPlace {
 static struct {
     list active, held;
     gatewayCounts counts;
-    bool progress; /* since the last gatewayResume() */
+    scanPrints *prints; /* allocated with the first SCAN */
+    bool progress;      /* since the last gatewayResume() */
     int64_t resume_ms;
     route *routes; /* by command id */
     int route_count;
@@ -131,6 +134,11 @@ static void completePlace(gatewayPlace *p) {
         return;
     }
     if (p->is_silent) {
+        replyOrderFill(&p->client->order, &p->at, &whole);
+        return;
+    }
+    if (p->is_scan) {
+        scanReplyTranslate(clients.prints, strSlice(&p->replies[0]), hashSlot, &whole);
         replyOrderFill(&p->client->order, &p->at, &whole);
         return;
     }
@@ -474,6 +482,48 @@ static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
     return GATE_DONE;
 }
 
+/* SCAN: CLUSTERSCAN at the node that has the slot of the cursor. */
+static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
+    str text = STR_EMPTY, after = STR_EMPTY, bytes = STR_EMPTY;
+    int slot;
+    if (!clients.prints) clients.prints = memCalloc(1, sizeof(scanPrints));
+    if (!scanCursorRead(clients.prints, c->argv[1], &slot, &text, &after)) {
+        replyError(c, SLICE("ERR invalid cursor"));
+        return GATE_REFUSED;
+    }
+    bool here = clusterServesSlot(slot);
+    if (!callMayStart(slot, here)) {
+        strFree(&text);
+        strFree(&after);
+        return hold(gc, false);
+    }
+    strAppendByte(&text, '{');
+    strAppendSlice(&text, clusterSlotTag(slot));
+    strAppendByte(&text, '}');
+    strAppendSlice(&text, strSlice(&after));
+    slice *argv = memNewArray(slice, (size_t)c->argc);
+    memcpy(argv, c->argv, (size_t)c->argc * sizeof(slice));
+    argv[0] = SLICE("CLUSTERSCAN");
+    argv[1] = strSlice(&text);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    p->is_scan = true;
+    if (here) {
+        endPart(p, c, 0, c->argc, argv);
+    } else {
+        callRequest r = requestOf(c, p, 0);
+        appendRequest(&bytes, c->argc, argv);
+        r.slot = slot;
+        r.request = strSlice(&bytes);
+        callStart(&r);
+        executeCountCall(c);
+    }
+    memFree(argv);
+    strFree(&bytes);
+    strFree(&text);
+    strFree(&after);
+    return GATE_DONE;
+}
+
 /* ------------------------------------------------------------------ transactions */
 
 static const slice several_slots = {
@@ -608,7 +658,7 @@ static gateVerdict admitExec(gatewayClient *gc, ctx *c) {
 
 /* A command that EXEC will run. */
 static gateVerdict admitQueued(ctx *c, const route *way) {
-    if (way->kind == ROUTE_ALL || way->kind == ROUTE_INFO) {
+    if (way->kind == ROUTE_ALL || way->kind == ROUTE_SCAN || way->kind == ROUTE_INFO) {
         replyErrorFormat(c, "ERR '%s' is not possible in a transaction of the gateway",
                          c->cmd->spec->name);
         return GATE_REFUSED;
@@ -712,6 +762,7 @@ static gateVerdict admit(ctx *c) {
     switch (way.kind) {
     case ROUTE_SLOT:
     case ROUTE_SPLIT: return admitSlot(gc, c, &way);
+    case ROUTE_SCAN: return admitScan(gc, c);
     case ROUTE_WATCH: return admitWatch(gc, c);
     case ROUTE_ALL: return callAllNodes(gc, c, way.merge);
     case ROUTE_INFO: return replyInfo(c);

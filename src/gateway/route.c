@@ -62,7 +62,7 @@ static const routeRow rows[] = {
     {"flushdb", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"countprefix", {.kind = ROUTE_ALL, .merge = MERGE_SUM}},
     {"delprefix", REFUSED("it is sent to one node at a time: use its own port")},
-    {"scan", REFUSED("a cursor is that of one node; KEYS, or SCAN at each node")},
+    {"scan", {.kind = ROUTE_SCAN}},
     {"swapdb", REFUSED("cluster mode does not have it")},
     /* Scripts and functions. */
     {"script|load", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},

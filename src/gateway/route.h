@@ -15,6 +15,7 @@ typedef enum routeKind {
     ROUTE_SLOT,    /* by the owner of the slot of its keys; without keys by this node */
     ROUTE_SPLIT,   /* each owner executes it for its keys; the replies are merged */
     ROUTE_ALL,     /* all primaries execute it; the replies are merged */
+    ROUTE_SCAN,    /* as CLUSTERSCAN */
     ROUTE_INFO,    /* executed here, with the texts of a standalone server */
     ROUTE_EXEC,
     ROUTE_WATCH,

@@ -179,6 +179,50 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         for {set i 0} {$i < 3} {incr i} {assert_equal 0 [r -$i dbsize]}
     }
 
+    test {SCAN returns the keys of all nodes, also while slots move and with changing entries} {
+        proc scan_all {options} {
+            set cursor 0
+            set found {}
+            for {set n 0} {$n < 20000} {incr n} {
+                lassign [[expr {$n % 50 == 49 ? "::scan_b" : "::scan_a"}] scan $cursor {*}$options] cursor keys
+                lappend found {*}$keys
+                if {[info exists ::scan_step]} {uplevel #0 $::scan_step}
+                if {$cursor eq "0"} {return [lsort -unique $found]}
+            }
+            fail "the scan does not end"
+        }
+        interp alias {} ::scan_a {} [gateway 0]
+        interp alias {} ::scan_b {} [gateway 1]
+        set c [gateway]
+        $c flushall
+        assert_equal {0 {}} [list {*}[scan_all {}] 0 {}]
+        set expected {}
+        for {set i 0} {$i < 300} {incr i} {$c set key$i $i; lappend expected key$i}
+        for {set i 0} {$i < 200} {incr i} {$c set "{big}$i" $i; lappend expected "{big}$i"}
+        set expected [lsort $expected]
+        foreach options {{} {count 3} {count 1000} {match * type string}} {assert_equal $expected [scan_all $options]}
+        assert_equal [lsort [lsearch -all -inline $expected key?]] [scan_all {match key?}]
+        assert_equal {} [scan_all {type list}]
+        # {big} goes around while it is scanned.
+        set slot [r cluster keyslot "{big}"]
+        set ::scan_owner [cluster_owner_of $slot]
+        set ::scan_count 0
+        set ::scan_step "
+            if {\[incr ::scan_count\] % 40 == 0 && \$::scan_count < 400} {
+                set next \[expr {(\$::scan_owner + 1) % 3}\]
+                move_slot $slot \$::scan_owner \$next
+                set ::scan_owner \$next
+            }"
+        assert_equal $expected [scan_all {count 5}]
+        unset ::scan_step
+        cluster_wait_agree
+        assert_error "ERR invalid cursor" {$c scan x}
+        assert_error "ERR syntax error" {$c scan 0 nothing}
+        $c multi
+        assert_error "*not possible in a transaction*" {$c scan 0}
+        $c discard
+    }
+
     test {messages reach subscribers at any node} {
         set subscriber [gateway 1]
         $subscriber -send subscribe news
@@ -233,7 +277,7 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
 
     test {what the gateway does not support is refused with the reason} {
         set c [gateway]
-        foreach command {{scan 0} {wait 1 0} {psync ? -1} {client tracking on} {ssubscribe a} {replicaof no one}} {
+        foreach command {{wait 1 0} {psync ? -1} {client tracking on} {ssubscribe a} {replicaof no one}} {
             assert_error "ERR '*' is not supported by the gateway: *" {$c {*}$command}
         }
     }
