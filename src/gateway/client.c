@@ -273,12 +273,14 @@ void gatewayResume(void) {
     }
 }
 
+static bool isScript(const command *cmd) {
+    return cmd->spec->categories & UINT64_C(1) << CAT_SCRIPTING;
+}
+
 /* Commands in which other clients may be served, while the output of their session must not be
  * looked at. */
 static bool mayTakeLong(const ctx *c) {
-    const uint64_t scripts = UINT64_C(1) << CAT_SCRIPTING;
-    return c->cmd->flags & (CMD_ADMIN | CMD_MODULE | CMD_RUNS_QUEUE) ||
-           c->cmd->spec->categories & scripts;
+    return c->cmd->flags & (CMD_ADMIN | CMD_MODULE | CMD_RUNS_QUEUE) || isScript(c->cmd);
 }
 
 /* The command runs here, as for any other client. */
@@ -313,11 +315,20 @@ static route routeOfCommand(const command *cmd) {
 
 /* ------------------------------------------------------------------ calls */
 
+/* True if rights are checked while the command runs, beyond its keys. */
+static bool needsProof(const command *cmd, const slice *argv, int argc) {
+    if (isScript(cmd) || cmd->flags & CMD_MODULE) return true;
+    if (!sliceEqual(cmd->name, SLICE("sort")) && !sliceEqual(cmd->name, SLICE("sort_ro")))
+        return false;
+    for (int i = 2; i < argc; i++)
+        if (sliceIs(argv[i], "by") || sliceIs(argv[i], "get")) return true;
+    return false;
+}
+
 static uint32_t flagsOf(const ctx *c) {
     uint32_t flags = 0;
-    bool is_script = c->cmd->spec->categories & UINT64_C(1) << CAT_SCRIPTING;
-    if (c->cmd->flags & CMD_READONLY && !is_script) flags |= CALL_READS;
-    if (is_script || c->cmd->flags & CMD_MODULE) flags |= CALL_PROVEN;
+    if (c->cmd->flags & CMD_READONLY && !isScript(c->cmd)) flags |= CALL_READS;
+    if (needsProof(c->cmd, c->argv, c->argc)) flags |= CALL_PROVEN;
     return flags;
 }
 
@@ -547,8 +558,7 @@ typedef struct queuedRequests {
 
 static bool appendQueued(void *arg, const command *cmd, const slice *argv, int argc) {
     queuedRequests *q = arg;
-    bool is_script = cmd->spec->categories & UINT64_C(1) << CAT_SCRIPTING;
-    if (is_script || cmd->flags & CMD_MODULE) q->flags |= CALL_PROVEN;
+    if (needsProof(cmd, argv, argc)) q->flags |= CALL_PROVEN;
     appendRequest(&q->bytes, argc, argv);
     q->count++;
     return true;

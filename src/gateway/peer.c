@@ -135,9 +135,11 @@ static int sendContext(gatewayPeer *p, const gatewayCall *c) {
 static void sendCall(gatewayPeer *p, gatewayCall *c) {
     check(p->state == PEER_READY);
     if (c->flags & CALL_PROVEN && !p->is_proven) {
-        callFail(c,
-                 SLICE("ERR The gateway sends scripts, functions and commands of modules only to "
-                       "nodes that know the same cluster-bus-secret"));
+        callFail(
+            c,
+            SLICE(
+                "ERR The gateway sends scripts, SORT with BY or GET and commands of modules only to "
+                "nodes that know the same cluster-bus-secret"));
         return;
     }
     c->begins_at = streamEnd(p);

@@ -531,7 +531,26 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-gate
         assert_equal 1 [$c get [key_of 1]]
         assert_equal 1 [$c eval {return 1} 1 [key_of 0]]
         assert_error "ERR *cluster-bus-secret*" {$c eval {return 1} 1 [key_of 1]}
+        set list [key_of 1 list]
+        $c rpush $list 2 1
+        assert_equal {1 2} [$c sort $list asc]
+        foreach options {{by nosort} {get #}} {assert_error "ERR *cluster-bus-secret*" {$c sort $list {*}$options}}
+        $c multi
+        $c sort $list by nosort
+        assert_error "ERR *cluster-bus-secret*" {$c exec}
+        $c del $list
         assert_match {*proven=0*} [r info gateway]
+    }
+
+    test {the gateway of a replica sends everything to primaries} {
+        open_gateway 3
+        set c [gateway 3]
+        for {set i 0} {$i < 3} {incr i} {
+            assert_equal OK [$c set [key_of $i replica] $i]
+            assert_equal $i [r -$i get [key_of $i replica]]
+        }
+        assert_equal {0 1 2} [$c mget [key_of 0 replica] [key_of 1 replica] [key_of 2 replica]]
+        assert_equal 3 [$c del [key_of 0 replica] [key_of 1 replica] [key_of 2 replica]]
     }
 
     test {a node that ends with a write under way: the client is told, reads are repeated} {
