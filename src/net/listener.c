@@ -41,6 +41,7 @@ static const portKind port_unix = {&connUnix, false, 0};
 static const portKind port_admin = {&connTcp, true, SESSION_ADMIN_PORT};
 static const portKind port_admin_tls = {&connTls, true, SESSION_ADMIN_PORT};
 static const portKind port_gateway = {&connTcp, false, SESSION_GATEWAY};
+static const portKind port_gateway_tls = {&connTls, false, SESSION_GATEWAY};
 
 typedef struct listener {
     int fd;
@@ -270,7 +271,9 @@ static status listenTcp(reason *why) {
     if (st == OK) st = listenPort(netConf.tls_port, &port_tls, why);
     if (st != OK) return st;
     st = listenPort(netConf.admin_port, only_tls ? &port_admin_tls : &port_admin, why);
-    return st == OK ? listenPort(netConf.cluster_gateway_port, &port_gateway, why) : st;
+    if (st != OK) return st;
+    return listenPort(netConf.cluster_gateway_port, only_tls ? &port_gateway_tls : &port_gateway,
+                      why);
 }
 
 bool netIsListening(void) { return listeners.opened; }
