@@ -126,7 +126,7 @@ static void replyHello(ctx *c) {
     replyBulkText(c, "id");
     replyInteger(c, (int64_t)c->who->id);
     replyBulkText(c, "mode");
-    replyBulkText(c, server.mode);
+    replyBulkText(c, c->who->flags & SESSION_GATEWAY ? "standalone" : server.mode);
     if (server.role) {
         replyBulkText(c, "role");
         replyBulkText(c, server.role);

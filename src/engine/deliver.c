@@ -205,6 +205,31 @@ void sessionReplaceOutput(session *s, size_t keep, slice error) {
     sessionWantWrite(s);
 }
 
+uint64_t sessionOutputEnd(const session *s) { return s->bytes_out + outbufPending(&s->out); }
+
+void sessionCutOutput(session *s, uint64_t position, str *out) {
+    uint64_t end = sessionOutputEnd(s);
+    size_t len;
+    check(position >= s->bytes_out);
+    check(position <= end);
+    check(!(s->flags & SESSION_LENT));
+    if (position == end) return;
+    char *all = outbufCopy(&s->out, &len);
+    size_t kept = (size_t)(position - s->bytes_out);
+    strAppend(out, all + kept, len - kept);
+    outbufCutTo(&s->out, (outmark){kept});
+    memFree(all);
+}
+
+void sessionAddReply(session *s, slice bytes) {
+    hotCheck(!(s->flags & SESSION_LENT));
+    hotCheck(!sessionIsExecuting(s));
+    if (s->flags & SESSION_CLOSE_NOW) return;
+    outbufAppend(&s->out, bytes.ptr, bytes.len);
+    sessionWantWrite(s);
+    sessionCheckOutput(s);
+}
+
 void sessionDeliver(session *s, deliverKind kind, slice bytes) {
     hotCheck(threadIsMain());
     outbuf *to = outputOf(s, kind);

@@ -51,6 +51,14 @@ char *sessionTakeReply(session *s, size_t *len);
 void sessionReplaceOutput(session *s, size_t keep, slice error);
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);
+/* The end of the output, counted as session.bytes_out is. */
+uint64_t sessionOutputEnd(const session *s);
+/* Moves the output beyond that position, which was not sent yet, to the end of `out`. Not while the
+ * session is lent. */
+void sessionCutOutput(session *s, uint64_t position, str *out);
+/* Adds replies to requests that came earlier, and applies the output limits: the session may be
+ * closing afterwards. It neither executes a command nor is lent. */
+void sessionAddReply(session *s, slice bytes);
 
 /* While on, sessions that receive output are noted. */
 void deliverNoteReceivers(bool on);

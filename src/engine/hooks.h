@@ -230,6 +230,7 @@ typedef enum infoOrder {
     INFO_HOTKEYS,
     INFO_CLUSTER,
     INFO_CLUSTER_INFO,
+    INFO_GATEWAY,
     INFO_SCRIPTING_ENGINES,
     INFO_KEYSPACE,
     INFO_KEYSIZES,
@@ -265,9 +266,8 @@ typedef struct feature {
     authProc *on_auth;
     void (*on_commands)(void);    /* commands were loaded or unloaded */
     void (*on_stats_reset)(void); /* CONFIG RESETSTAT */
-    status (*init)(
-        reason *why);          /* in the order of the features, after the configuration was read */
-    shutdownProc *on_shutdown; /* in reverse order */
+    status (*init)(reason *why);  /* in the order of the features, once directives are known */
+    shutdownProc *on_shutdown;    /* in reverse order */
 } feature;
 
 /* Registers callbacks and the order of gates. Once, before commandInstall(). */

@@ -93,7 +93,7 @@ void sessionReset(session *s) {
     const uint64_t lasting = SESSION_PENDING | SESSION_UNIX_SOCKET | SESSION_LOCAL |
                              SESSION_IN_BATCH | SESSION_CLOSE_SOON | SESSION_CLOSE_NOW |
                              SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT |
-                             SESSION_ADMIN_PORT | SESSION_EVER_AUTHENTICATED;
+                             SESSION_ADMIN_PORT | SESSION_GATEWAY | SESSION_EVER_AUTHENTICATED;
     hooksSessionEvent(s, SESSION_WAS_RESET);
     transactionFree(s);
     s->flags &= lasting;

@@ -77,6 +77,8 @@ typedef struct blockWait blockWait;     /* defined in engine */
 /* The connection was accepted at admin-port; shares of time do not apply to it
  * (account/share.h). */
 #define SESSION_ADMIN_PORT SESSION_BIT(38)
+/* The connection was accepted at cluster-gateway-port (gateway/README.md). */
+#define SESSION_GATEWAY SESSION_BIT(39)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells

@@ -58,7 +58,8 @@ void netSetConnPriority(conn *c, bool on) {
     if (on) executeYield();
 }
 
-client *clientNew(int fd, const connType *type, bool local, bool priority) {
+client *clientNew(int fd, const connType *type, uint64_t flags) {
+    bool priority = flags & SESSION_ADMIN_PORT;
     list *all = clientAll();
     client *cl = memNew(client);
     cl->owner = netMainThread();
@@ -72,8 +73,6 @@ client *clientNew(int fd, const connType *type, bool local, bool priority) {
         memFree(cl);
         return NULL;
     }
-    uint64_t flags = local ? SESSION_LOCAL : 0;
-    if (priority) flags |= SESSION_ADMIN_PORT;
     if (type == &connUnix) flags |= SESSION_UNIX_SOCKET | SESSION_LOCAL;
     sessionInit(&cl->session, &clientCarrier, flags);
     listAppend(all, &cl->all);

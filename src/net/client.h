@@ -43,7 +43,7 @@ loop *netLoop(void);
 
 /* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it
  * (it is closed then). `priority`: see netSetPriority(). */
-client *clientNew(int fd, const connType *type, bool local, bool priority);
+client *clientNew(int fd, const connType *type, uint64_t flags);
 /* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
 /* The same, because reading from it, or writing to it (`what`: "Reading" or "Writing"), has failed:

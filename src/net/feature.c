@@ -110,6 +110,8 @@ const feature netFeature = {.name = "net",
                             .on_pressure = releaseMemory,
                             .on_stats_reset = netResetStats};
 
+int netGatewayPort(void) { return netConf.cluster_gateway_port; }
+
 int netPort(void) { return netConf.port ? netConf.port : netConf.tls_port; }
 
 void netListenPorts(int *tcp, int *tls) {
@@ -155,6 +157,7 @@ void netPrintListeners(str *out) {
         strAppendFormat(out, "listener1:name=unix,bind=%s\r\n", netConf.unixsocket);
     printListener(out, 2, "tls", netConf.tls_port);
     printListener(out, 3, "admin", netConf.admin_port);
+    printListener(out, 4, "gateway", netConf.cluster_gateway_port);
 }
 
 size_t netClientsMemory(void) {

@@ -33,12 +33,15 @@ enum {
 typedef struct portKind {
     const connType *type;
     bool is_admin;
+    uint64_t flags; /* of its sessions */
 } portKind;
-static const portKind port_tcp = {&connTcp, false};
-static const portKind port_tls = {&connTls, false};
-static const portKind port_unix = {&connUnix, false};
-static const portKind port_admin = {&connTcp, true};
-static const portKind port_admin_tls = {&connTls, true};
+static const portKind port_tcp = {&connTcp, false, 0};
+static const portKind port_tls = {&connTls, false, 0};
+static const portKind port_unix = {&connUnix, false, 0};
+static const portKind port_admin = {&connTcp, true, SESSION_ADMIN_PORT};
+static const portKind port_admin_tls = {&connTls, true, SESSION_ADMIN_PORT};
+static const portKind port_gateway = {&connTcp, false, SESSION_GATEWAY};
+static const portKind port_gateway_tls = {&connTls, false, SESSION_GATEWAY};
 
 typedef struct listener {
     int fd;
@@ -151,7 +154,7 @@ static void acceptOne(int fd, const portKind *kind) {
         (void)netSetNoDelay(fd, true);
         if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
     }
-    client *cl = clientNew(fd, type, local, kind->is_admin);
+    client *cl = clientNew(fd, type, kind->flags | (local ? SESSION_LOCAL : 0));
     if (!cl) {
         logWarning("Error registering fd event for the new client: %s", strerror(errno));
         return;
@@ -267,7 +270,10 @@ static status listenTcp(reason *why) {
     status st = listenPort(netConf.port, &port_tcp, why);
     if (st == OK) st = listenPort(netConf.tls_port, &port_tls, why);
     if (st != OK) return st;
-    return listenPort(netConf.admin_port, only_tls ? &port_admin_tls : &port_admin, why);
+    st = listenPort(netConf.admin_port, only_tls ? &port_admin_tls : &port_admin, why);
+    if (st != OK) return st;
+    return listenPort(netConf.cluster_gateway_port, only_tls ? &port_gateway_tls : &port_gateway,
+                      why);
 }
 
 bool netIsListening(void) { return listeners.opened; }

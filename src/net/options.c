@@ -120,7 +120,7 @@ static const configSpecial output_limits = {
 /* After a failure the registry restores the old values but does not call `apply`: the listeners are
  * reopened here with the previous values. */
 static struct {
-    int port, tls_port, admin_port;
+    int port, tls_port, admin_port, gateway_port;
     char *bind[BIND_MAX];
     int bind_count;
 } in_effect;
@@ -130,6 +130,7 @@ static void saveListening(void) {
     in_effect.port = netConf.port;
     in_effect.tls_port = netConf.tls_port;
     in_effect.admin_port = netConf.admin_port;
+    in_effect.gateway_port = netConf.cluster_gateway_port;
     in_effect.bind_count = netConf.bind_count;
     for (int i = 0; i < netConf.bind_count; i++) {
         in_effect.bind[i] = memDup(netConf.bind[i], strlen(netConf.bind[i]));
@@ -146,6 +147,7 @@ static status relisten(const char *refusal, reason *why) {
     netConf.port = in_effect.port;
     netConf.tls_port = in_effect.tls_port;
     netConf.admin_port = in_effect.admin_port;
+    netConf.cluster_gateway_port = in_effect.gateway_port;
     netConf.bind_count = in_effect.bind_count;
     memcpy(netConf.bind, in_effect.bind, sizeof(netConf.bind));
     if (netRelisten(&detail) != OK) logWarning("Could not listen again: %s", detail.text);
@@ -189,6 +191,8 @@ const configOption netOptions[] = {
     CONFIG_INT("port", netConf.port, 6379, 0, CONFIG_PORT_MAX, .flags = CONFIG_APPLY_AT_START,
                .apply = applyPort),
     CONFIG_INT("admin-port", netConf.admin_port, 0, 0, CONFIG_PORT_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyPort),
+    CONFIG_INT("cluster-gateway-port", netConf.cluster_gateway_port, 0, 0, CONFIG_PORT_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = applyPort),
     CONFIG_BOOL("protected-mode", netConf.protected_mode, true),
     CONFIG_INT("tcp-backlog", netConf.tcp_backlog, 511, 0, INT_MAX, .flags = CONFIG_IMMUTABLE),

@@ -13,6 +13,7 @@
 #include "engine/memory.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"
+#include "gateway/gateway.h"
 #include "metrics/metrics.h"
 #include "module/module.h"
 #include "net/net.h"
@@ -46,6 +47,7 @@ const feature *const serverFeatures[] = {
     &scriptFeature,
     &replFeature,
     &clusterFeature,
+    &gatewayFeature,
     &metricsFeature,
 #ifdef HOT_CHECKS
     &recordFeature,
@@ -81,6 +83,7 @@ const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatu
 // clang-format off
 const gate *const serverGateOrder[] = {
     &shareGate,
+    &gatewayUserGate,
     &debugGate,
     &moduleGate,
     &noMultiGate,
@@ -88,6 +91,7 @@ const gate *const serverGateOrder[] = {
     &aclKeyGate,
     &aclChannelGate,
     &trialGate, /* after these: only a user who may replicate passes a trial */
+    &gatewayGate, /* before the redirects, which its sessions must not see */
     &clusterRedirectGate,
     &slotImportGate,
     &replicaStreamGate,

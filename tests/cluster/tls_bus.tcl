@@ -14,6 +14,23 @@ start_cluster [list 3 1 [list tags {cluster tls:skip} overrides $settings]] {
         $client -close
     }
 
+    test {the gateway's links use TLS, and its port if there is no other} {
+        set gateway [free_port]
+        set port [srv port]
+        r config set cluster-gateway-port $gateway
+        set client [respConnect 127.0.0.1 $gateway $::resp_version]
+        foreach key {a b c} {assert_equal OK [$client set $key 1]}
+        assert_equal {1 1 1} [$client mget a b c]
+        $client -close
+        r config set port 0
+        assert {[catch {raw_rest [raw_connect 127.0.0.1 $port]}]}
+        set client [respConnect 127.0.0.1 $gateway $::resp_version \
+            [list -cafile $certs/ca.crt -certfile $certs/client.crt -keyfile $certs/client.key]]
+        assert_equal 3 [$client del a b c]
+        $client -close
+        r config set port $port cluster-gateway-port 0
+    }
+
     test {messages of pub/sub travel over TLS} {
         set s [raw_connect [srv -2 host] [srv -2 port]]
         raw_send $s "SUBSCRIBE news\r\n"

@@ -158,6 +158,8 @@ commandProc functionListCommand;
 commandProc functionLoadCommand;
 commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
+commandProc gatewayAsCommand;
+commandProc gatewayLinkCommand;
 commandProc geoaddCommand;
 commandProc geodistCommand;
 commandProc geohashCommand;
@@ -2682,6 +2684,41 @@ static const commandSpec subs_function[] = {
      .complexity = "O(1)",
      .since = "7.0.0",
      .tips = tips_changes_position, .tip_count = 3},
+};
+
+static const commandArg args_gateway_as[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+    {.name = "db", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "protover", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_gateway_link[] = {
+    {.name = "bytes", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandSpec subs_gateway[] = {
+    {.name = "as",
+     .proc = gatewayAsCommand,
+     .arity = 5,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Executes the requests that follow on this connection for a user, in a database and protocol; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_gateway_as, .arg_count = 3},
+    {.name = "link",
+     .proc = gatewayLinkCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_ANY,
+     .group = "cluster",
+     .summary = "Proves that the other end of this connection knows cluster-bus-secret.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_gateway_link, .arg_count = 1},
 };
 
 static const commandHistory history_geoadd[] = {
@@ -6321,6 +6358,16 @@ const commandSpec serverCommands[] = {
      .complexity = "Depends on subcommand.",
      .since = "7.0.0",
      .subs = subs_function, .sub_count = 9},
+    {.name = "gateway",
+     .arity = -2,
+     .flags = CMD_EXTENDED,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "cluster",
+     .summary = "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.",
+     .complexity = "Depends on subcommand.",
+     .since = "9.1.0",
+     .subs = subs_gateway, .sub_count = 2},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,
@@ -9580,4 +9627,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 311;
+const int serverCommandCount = 312;

@@ -64,6 +64,8 @@ const knownDirective knownDirectives[] = {
     {"cluster-config-save-behavior", "sync", NULL},
     {"cluster-databases", "1", NULL},
     {"cluster-enabled", "no", NULL},
+    {"cluster-gateway-port", "0", NULL},
+    {"cluster-gateway-retry-ms", "5000", NULL},
     {"cluster-link-sendbuf-limit", "0", NULL},
     {"cluster-manual-failover-timeout", "5000", NULL},
     {"cluster-message-gossip-perc", "10", NULL},
@@ -329,4 +331,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 323;
+const int knownDirectiveCount = 325;

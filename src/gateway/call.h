@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls: requests on their way to other nodes. A call is waiting (its slot has no owner, or its
+ * node cannot be reached), or it is with a peer, which sends it. Its end is a reply that is passed
+ * to its owner: that of the node, or an error of the gateway.
+ *
+ * Invariant: of one client and slot, a later request never overtakes an earlier one: all calls of a
+ * slot are with one peer, or all wait; callMayStart() is false where that would not be so. Calls on
+ * links of their own are not among them: their clients start nothing else meanwhile. Main thread
+ * only. */
+#ifndef GATEWAY_CALL_H
+#define GATEWAY_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/str.h"
+#include "ds/list.h"
+
+typedef struct gatewayPeer gatewayPeer;
+typedef struct gatewayCall gatewayCall;
+
+/* The reply of a call as RESP, taken: `part` is that of callRequest. */
+typedef void callEndProc(void *owner, int part, str *reply);
+
+enum {
+    CALL_READS = 1u << 0,     /* may be repeated */
+    CALL_PROVEN = 1u << 1,    /* only where the owner checks the user's rights */
+    CALL_ASKS = 1u << 2,      /* ASKING comes before it */
+    CALL_UNIT = 1u << 3,      /* a transaction: `extra` more replies precede its own */
+    CALL_ALL_NODES = 1u << 4, /* for one node, whatever slots it has */
+    CALL_OWN_LINK = 1u << 5,  /* on a link that no other call uses meanwhile: it may block */
+    CALL_WATCHES = 1u << 6,   /* if it succeeds its link stays that of `holder` */
+    CALL_ON_HELD = 1u << 7,   /* EXEC on that link; elsewhere its watched keys are unknown */
+};
+
+struct gatewayCall {
+    listNode node; /* among those that wait, or those of its peer */
+    gatewayPeer *peer;
+    callEndProc *end;
+    void *owner;
+    const void *holder; /* of CALL_WATCHES and CALL_ON_HELD: whom the link belongs to */
+    int part;
+    int slot; /* -1: none, of CALL_ALL_NODES */
+    char node_id[40];
+    uint32_t flags;
+    int db_id;
+    uint8_t proto;
+    int extra;
+    int skip;            /* replies that still precede its own */
+    str early;           /* the first error among them */
+    uint64_t begins_at;  /* in the stream of its peer; of calls that were written */
+    int64_t deadline_ms; /* it ends with an error if it still waits then */
+    int redirects;
+    size_t user_len, request_len;
+    char bytes[]; /* the user's name, the request */
+};
+
+/* What a call is made from; `request` are complete requests as RESP. */
+typedef struct callRequest {
+    slice user, request, node_id; /* node_id: of CALL_ALL_NODES */
+    int slot, db_id, extra, part;
+    uint8_t proto;
+    uint32_t flags;
+    callEndProc *end;
+    void *owner;
+    const void *holder;
+} callRequest;
+
+static inline slice callUser(const gatewayCall *c) { return sliceMake(c->bytes, c->user_len); }
+static inline slice callBytes(const gatewayCall *c) {
+    return sliceMake(c->bytes + c->user_len, c->request_len);
+}
+
+/* False: a request on that slot has to wait until the calls before it have ended. `here`: it would
+ * be executed by this node. */
+bool callMayStart(int slot, bool here);
+/* Starts a call; `end` may be called before this returns. */
+void callStart(const callRequest *r);
+/* For peers: the reply to the first call of a peer, without those to skip; what becomes of the
+ * calls of a peer whose link has ended: those that were certainly not executed, or may be repeated,
+ * wait; for the others the client is told. */
+void callReplied(gatewayCall *c, slice reply);
+void callLost(gatewayCall *c, bool was_sent);
+void callFail(gatewayCall *c, slice error);
+/* Ends the call with that owner, which uses a link of its own, without a reply to anybody. */
+void callCancel(const void *owner);
+/* Calls that wait are tried again; at most every few ms. */
+void callsRetry(void);
+bool callsWait(void);
+/* Bytes of all calls. */
+size_t callsMemory(void);
+
+typedef struct callCounts {
+    uint64_t sent, redirected, repeated, unknown, gave_up;
+} callCounts;
+extern callCounts callStatistics;
+
+#endif

@@ -1,0 +1,816 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients of cluster-gateway-port (client.h). A command for keys of this node runs as for any other
+ * client; the gate takes the others and starts calls. While calls of a client have not ended, what
+ * it is replied otherwise is taken out of its output before that is written, and waits in its order
+ * of replies.
+ *
+ * Invariant: the output up to `may_leave` (counted as session.bytes_out is) precedes all places of
+ * the order; what is beyond it follows them. Main thread only. */
+#define _GNU_SOURCE /* memmem() */
+#include "gateway/client.h"
+
+#include "base/base.h"
+#include "cluster/cluster.h"
+#include "cluster/owners.h"
+#include "engine/deliver.h"
+#include "engine/execute.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "engine/pause.h"
+#include "engine/reply.h"
+#include "engine/session_slot.h"
+#include "engine/transaction.h"
+#include "engine/user.h"
+#include "engine/watch.h"
+#include "gateway/call.h"
+#include "gateway/gateway.h"
+#include "gateway/gateway_priv.h"
+#include "gateway/merge.h"
+#include "gateway/peer.h"
+#include "gateway/reply_order.h"
+#include "gateway/route.h"
+#include "gateway/scan.h"
+#include "gateway/split.h"
+
+enum {
+    ORDER_BYTES_MAX = 8 * 1024 * 1024, /* replies of one client that wait for others */
+    ORDER_PLACES_MAX = 4096,
+};
+
+typedef struct gatewayClient {
+    session *who;
+    replyOrder order;
+    listNode active; /* while the order is not empty */
+    listNode held;
+    uint64_t may_leave;
+    bool is_exclusive; /* nothing is started before the order is empty */
+    bool is_closing;   /* is to be closed once the order is empty */
+    bool stopped;      /* reading has stopped while it is held */
+    int watch_slot;    /* of keys that are watched at another node; -1: none */
+} gatewayClient;
+
+/* A reply that comes from other nodes, in `count` parts. */
+typedef struct gatewayPlace {
+    replyPlace at;
+    gatewayClient *client; /* NULL: it has gone */
+    bool is_silent;        /* CLIENT REPLY */
+    bool is_scan;          /* the reply is that of CLUSTERSCAN */
+    bool is_alone;         /* its call has a link of its own */
+    int waiting, count;
+    mergeKind merge;
+    uint8_t proto;
+    int *positions; /* of MERGE_VALUES */
+    int total;
+    str *replies; /* `count` of them */
+} gatewayPlace;
+
+static struct {
+    list active, held;
+    gatewayCounts counts;
+    scanPrints *prints; /* allocated with the first SCAN */
+    bool progress;      /* since the last gatewayResume() */
+    int64_t resume_ms;
+    route *routes; /* by command id */
+    int route_count;
+} clients;
+
+static list *activeClients(void) {
+    if (!clients.active.head.next) {
+        listInit(&clients.active);
+        listInit(&clients.held);
+    }
+    return &clients.active;
+}
+
+gatewayCounts gatewayCountsNow(void) {
+    clients.counts.held = (int)clients.held.count;
+    return clients.counts;
+}
+
+static void freeClient(session *s, void *state) {
+    (void)s; /* it ends */
+    memFree(state);
+}
+
+static size_t clientMemory(const void *state) {
+    const gatewayClient *gc = state;
+    return sizeof(*gc) + gc->order.bytes;
+}
+
+static const sessionSlot slot = {.name = "gateway", .free = freeClient, .memory = clientMemory};
+
+static int slotIndex(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&slot);
+    return index;
+}
+
+/* ------------------------------------------------------------------ places */
+
+static void freePlace(gatewayPlace *p) {
+    check(p->waiting == 0);
+    for (int i = 0; i < p->count; i++) strFree(&p->replies[i]);
+    memFree(p->replies);
+    memFree(p->positions);
+    memFree(p);
+}
+
+/* The place has left the order. */
+static void placeLeft(replyPlace *at) {
+    gatewayPlace *p = CONTAINER_OF(at, gatewayPlace, at);
+    p->client = NULL;
+    if (p->waiting == 0) {
+        freePlace(p);
+    } else if (p->is_alone) {
+        callCancel(p); /* it may wait for ever; that frees the place */
+    }
+}
+
+static void completePlace(gatewayPlace *p) {
+    str whole = STR_EMPTY;
+    if (!p->client) {
+        freePlace(p);
+        return;
+    }
+    if (p->is_silent) {
+        replyOrderFill(&p->client->order, &p->at, &whole);
+        return;
+    }
+    if (p->is_scan) {
+        scanReplyTranslate(clients.prints, strSlice(&p->replies[0]), hashSlot, &whole);
+        replyOrderFill(&p->client->order, &p->at, &whole);
+        return;
+    }
+    if (p->count == 1 && p->merge == MERGE_FIRST) {
+        replyOrderFill(&p->client->order, &p->at, &p->replies[0]);
+        return;
+    }
+    slice *all = memNewArray(slice, (size_t)p->count);
+    for (int i = 0; i < p->count; i++) all[i] = strSlice(&p->replies[i]);
+    mergeReplies(&(mergeParts){.kind = p->merge,
+                               .replies = all,
+                               .count = p->count,
+                               .positions = p->positions,
+                               .total = p->total},
+                 &whole);
+    memFree(all);
+    replyOrderFill(&p->client->order, &p->at, &whole);
+}
+
+static void partEnded(void *owner, int part, str *reply) {
+    gatewayPlace *p = owner;
+    check(p->waiting > 0);
+    check(part < p->count);
+    p->replies[part] = *reply;
+    *reply = STR_EMPTY;
+    if (--p->waiting == 0) completePlace(p);
+}
+
+/* ------------------------------------------------------------------ output */
+
+/* Moves what was replied since the last call from the output to the order. */
+static void takeFollowing(gatewayClient *gc) {
+    str following = STR_EMPTY;
+    check(!(gc->who->flags & SESSION_LENT));
+    sessionCutOutput(gc->who, gc->may_leave, &following);
+    if (following.len) replyOrderFollow(&gc->order, strSlice(&following));
+    strFree(&following);
+}
+
+static gatewayPlace *keepPlace(gatewayClient *gc, ctx *c, int count, mergeKind merge) {
+    gatewayPlace *p = memCalloc(1, sizeof(*p));
+    check(count > 0);
+    if (replyOrderIsEmpty(&gc->order)) {
+        gc->may_leave = sessionOutputEnd(gc->who);
+        listAppend(activeClients(), &gc->active);
+    } else {
+        takeFollowing(gc);
+    }
+    p->client = gc;
+    p->is_silent = outbufIsNull(c->out);
+    p->waiting = p->count = count;
+    p->merge = merge;
+    p->proto = c->proto;
+    p->replies = memCalloc((size_t)count, sizeof(str));
+    replyOrderKeep(&gc->order, &p->at);
+    return p;
+}
+
+/* A session that is to be closed after its output, which is not complete: it is closed later. Until
+ * then it runs nothing. */
+static void deferClose(gatewayClient *gc) {
+    session *s = gc->who;
+    if (!(s->flags & SESSION_CLOSE_SOON) || listHas(&gc->held)) return;
+    gc->is_closing = true;
+    s->flags = (s->flags & ~SESSION_CLOSE_SOON) | SESSION_PAUSED;
+}
+
+/* False: the session's output cannot be changed now. */
+static bool settle(gatewayClient *gc) {
+    session *s = gc->who;
+    if (s->flags & SESSION_LENT || sessionIsExecuting(s)) return false;
+    str ready = STR_EMPTY;
+    takeFollowing(gc);
+    deferClose(gc);
+    replyOrderTake(&gc->order, &ready, placeLeft);
+    if (ready.len) {
+        sessionAddReply(s, strSlice(&ready));
+        gc->may_leave = sessionOutputEnd(s);
+    }
+    strFree(&ready);
+    if (!replyOrderIsEmpty(&gc->order)) return true;
+    listRemove(activeClients(), &gc->active);
+    clients.progress = true;
+    if (!gc->is_closing) return true;
+    gc->is_closing = false;
+    s->flags &= ~SESSION_PAUSED;
+    sessionCloseSoon(s);
+    return true;
+}
+
+void gatewaySettle(void) {
+    list *all = activeClients();
+    bool later = false;
+    for (listNode *n = listFirst(all), *next; n; n = next) {
+        next = listNext(all, n);
+        if (!settle(LIST_OWNER(n, gatewayClient, active))) later = true;
+    }
+    if (later || (clients.progress && clients.held.count)) engineStayAwake();
+}
+
+/* ------------------------------------------------------------------ holding requests back */
+
+static gateVerdict hold(gatewayClient *gc, bool stops_reading) {
+    session *s = gc->who;
+    check(!listHas(&gc->held));
+    (void)activeClients(); /* initialises both lists */
+    s->flags |= SESSION_PAUSED;
+    listAppend(&clients.held, &gc->held);
+    clients.counts.holds++;
+    gc->stopped = stops_reading;
+    if (stops_reading) s->carrier->pause_reading(s, true);
+    return GATE_HELD;
+}
+
+void gatewayProgress(void) { clients.progress = true; }
+
+void gatewayResume(void) {
+    enum { AGAIN_MS = 20 }; /* slots and links change without notice */
+    if (!clients.held.count || engineHot.current) return;
+    if (!clients.progress && engineHot.now_ms < clients.resume_ms) return;
+    clients.progress = false;
+    clients.resume_ms = engineHot.now_ms + AGAIN_MS;
+    /* Some may be held again at once. */
+    for (size_t left = clients.held.count; left > 0 && clients.held.count; left--) {
+        gatewayClient *gc = LIST_OWNER(listFirst(&clients.held), gatewayClient, held);
+        session *s = gc->who;
+        listRemove(&clients.held, &gc->held);
+        s->flags &= ~SESSION_PAUSED;
+        if (gc->stopped) s->carrier->pause_reading(s, false);
+        gc->stopped = false;
+        s->carrier->resume(s);
+    }
+}
+
+static bool isScript(const command *cmd) {
+    return cmd->spec->categories & UINT64_C(1) << CAT_SCRIPTING;
+}
+
+/* Commands in which other clients may be served, while the output of their session must not be
+ * looked at. */
+static bool mayTakeLong(const ctx *c) {
+    return c->cmd->flags & (CMD_ADMIN | CMD_MODULE | CMD_RUNS_QUEUE) || isScript(c->cmd);
+}
+
+/* The command runs here, as for any other client. */
+static gateVerdict passHere(gatewayClient *gc, const ctx *c) {
+    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? hold(gc, false) : GATE_PASS;
+}
+
+/* ------------------------------------------------------------------ routes */
+
+void gatewayCommandsChanged(void) {
+    memFree(clients.routes);
+    clients.routes = NULL;
+    clients.route_count = 0;
+}
+
+static route routeOfCommand(const command *cmd) {
+    if (cmd->id >= clients.route_count) {
+        gatewayCommandsChanged();
+        clients.route_count = commandIdCount();
+        clients.routes = memNewArray(route, (size_t)clients.route_count);
+        for (int i = 0; i < clients.route_count; i++) {
+            const command *one = commandById(i);
+            str name = STR_EMPTY;
+            if (one->parent) strAppendFormat(&name, "%s|", one->parent->spec->name);
+            strAppendText(&name, one->spec->name);
+            clients.routes[i] = routeOf(strSlice(&name), one->spec);
+            strFree(&name);
+        }
+    }
+    return clients.routes[cmd->id];
+}
+
+/* ------------------------------------------------------------------ calls */
+
+/* True if rights are checked while the command runs, beyond its keys. */
+static bool needsProof(const command *cmd, const slice *argv, int argc) {
+    if (isScript(cmd) || cmd->flags & CMD_MODULE) return true;
+    if (!sliceEqual(cmd->name, SLICE("sort")) && !sliceEqual(cmd->name, SLICE("sort_ro")))
+        return false;
+    for (int i = 2; i < argc; i++)
+        if (sliceIs(argv[i], "by") || sliceIs(argv[i], "get")) return true;
+    return false;
+}
+
+static uint32_t flagsOf(const ctx *c) {
+    uint32_t flags = 0;
+    if (c->cmd->flags & CMD_READONLY && !isScript(c->cmd)) flags |= CALL_READS;
+    if (needsProof(c->cmd, c->argv, c->argc)) flags |= CALL_PROVEN;
+    return flags;
+}
+
+static callRequest requestOf(const ctx *c, gatewayPlace *p, int part) {
+    return (callRequest){.user = userNameOf(c->who),
+                         .slot = -1,
+                         .db_id = c->who->db_id,
+                         .proto = c->proto,
+                         .part = part,
+                         .flags = flagsOf(c),
+                         .end = partEnded,
+                         .owner = p};
+}
+
+static void appendRequest(str *out, int argc, const slice *argv) {
+    size_t len;
+    char *bytes = respRequest(argc, argv, &len);
+    strAppend(out, bytes, len);
+    memFree(bytes);
+}
+
+static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
+    if (!callMayStart(slot, false)) return hold(gc, false);
+    callRequest r = requestOf(c, keepPlace(gc, c, 1, MERGE_FIRST), 0);
+    const request *sent = c->request;
+    str bytes = STR_EMPTY;
+    r.slot = slot;
+    if (sent && sent->argv == c->argv && sent->raw.len && !sent->large_count) {
+        r.request = sent->raw;
+    } else {
+        appendRequest(&bytes, c->argc, c->argv);
+        r.request = strSlice(&bytes);
+    }
+    callStart(&r);
+    strFree(&bytes);
+    clients.counts.elsewhere++;
+    executeCountCall(c);
+    return GATE_DONE;
+}
+
+/* On a link of its own; the client starts nothing else until the reply has come. */
+static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags) {
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = requestOf(c, p, 0);
+    str bytes = STR_EMPTY;
+    appendRequest(&bytes, c->argc, c->argv);
+    r.slot = slot;
+    r.flags |= CALL_OWN_LINK | flags;
+    r.holder = gc;
+    r.request = strSlice(&bytes);
+    p->is_alone = gc->is_exclusive = true;
+    callStart(&r);
+    strFree(&bytes);
+    clients.counts.elsewhere++;
+    executeCountCall(c);
+    return GATE_DONE;
+}
+
+/* Executes a part of the request here; the gates that were asked already are not asked again. */
+static void runHere(ctx *c, int argc, const slice *argv, str *out) {
+    ctx inner;
+    outbuf buf;
+    size_t len;
+    outbufInit(&buf);
+    ctxInitInner(&inner, c);
+    inner.argv = argv;
+    inner.argc = argc;
+    inner.out = &buf;
+    inner.gates_exempt = gateMask(&gatewayGate) | gateMask(&pauseGate);
+    executeInner(&inner);
+    char *bytes = outbufCopy(&buf, &len);
+    strAppend(out, bytes, len);
+    memFree(bytes);
+    outbufClear(&buf);
+}
+
+static bool isPaused(ctx *c) {
+    return gateIsArmed(&pauseGate) && pauseGate.selects(c->cmd->spec) &&
+           pauseGate.admit(c) == GATE_HELD;
+}
+
+static void endPart(gatewayPlace *p, ctx *c, int part, int argc, const slice *argv) {
+    str reply = STR_EMPTY;
+    runHere(c, argc, argv, &reply);
+    partEnded(p, part, &reply);
+}
+
+/* ------------------------------------------------------------------ several slots, all nodes */
+
+/* False: a part has to wait for calls before it. */
+static bool mayStartAll(const splitRequest *split) {
+    for (int i = 0; i < split->count; i++)
+        if (!callMayStart(split->parts[i].slot, clusterServesSlot(split->parts[i].slot)))
+            return false;
+    return true;
+}
+
+static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *split,
+                             mergeKind merge) {
+    bool any_here = false;
+    for (int i = 0; i < split->count; i++)
+        any_here = any_here || clusterServesSlot(split->parts[i].slot);
+    if (!mayStartAll(split)) return hold(gc, false);
+    if (any_here && isPaused(c)) return GATE_HELD;
+    gatewayPlace *p = keepPlace(gc, c, split->count, merge);
+    if (merge == MERGE_VALUES) {
+        p->total = split->key_count;
+        p->positions = memNewArray(int, (size_t)split->key_count);
+        memcpy(p->positions, split->positions, (size_t)split->key_count * sizeof(int));
+    }
+    for (int i = 0; i < split->count; i++) {
+        const splitPart *part = &split->parts[i];
+        if (clusterServesSlot(part->slot)) {
+            endPart(p, c, i, part->argc, part->argv);
+            continue;
+        }
+        callRequest r = requestOf(c, p, i);
+        str bytes = STR_EMPTY;
+        appendRequest(&bytes, part->argc, part->argv);
+        r.slot = part->slot;
+        r.request = strSlice(&bytes);
+        callStart(&r);
+        strFree(&bytes);
+    }
+    clients.counts.merged++;
+    if (!any_here) executeCountCall(c);
+    return GATE_DONE;
+}
+
+static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
+    enum { OWNERS_MAX = 1024 };
+    const clusterNode *owners[OWNERS_MAX];
+    int count = clusterOwners(owners, OWNERS_MAX);
+    if (count == 0 || count > OWNERS_MAX) {
+        replyError(c, SLICE("CLUSTERDOWN The cluster is down"));
+        return GATE_REFUSED;
+    }
+    /* Calls of this client that are on their way precede it at each node only if they have ended:
+     * a slot may be with another node than it was. */
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
+    bool any_here = false;
+    for (int i = 0; i < count; i++) any_here = any_here || clusterIsMyself(owners[i]);
+    if (any_here && isPaused(c)) return GATE_HELD;
+    gatewayPlace *p = keepPlace(gc, c, count, merge);
+    str bytes = STR_EMPTY;
+    appendRequest(&bytes, c->argc, c->argv);
+    for (int i = 0; i < count; i++) {
+        if (clusterIsMyself(owners[i])) {
+            endPart(p, c, i, c->argc, c->argv);
+            continue;
+        }
+        callRequest r = requestOf(c, p, i);
+        r.node_id = clusterNodeId(owners[i]);
+        r.flags |= CALL_ALL_NODES;
+        r.request = strSlice(&bytes);
+        callStart(&r);
+    }
+    strFree(&bytes);
+    clients.counts.merged++;
+    if (!any_here) executeCountCall(c);
+    return GATE_DONE;
+}
+
+/* SCAN: CLUSTERSCAN at the node that has the slot of the cursor. */
+static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
+    str text = STR_EMPTY, after = STR_EMPTY, bytes = STR_EMPTY;
+    int slot;
+    if (!clients.prints) clients.prints = memCalloc(1, sizeof(scanPrints));
+    if (!scanCursorRead(clients.prints, c->argv[1], &slot, &text, &after)) {
+        replyError(c, SLICE("ERR invalid cursor"));
+        return GATE_REFUSED;
+    }
+    bool here = clusterServesSlot(slot);
+    if (!callMayStart(slot, here)) {
+        strFree(&text);
+        strFree(&after);
+        return hold(gc, false);
+    }
+    strAppendByte(&text, '{');
+    strAppendSlice(&text, clusterSlotTag(slot));
+    strAppendByte(&text, '}');
+    strAppendSlice(&text, strSlice(&after));
+    slice *argv = memNewArray(slice, (size_t)c->argc);
+    memcpy(argv, c->argv, (size_t)c->argc * sizeof(slice));
+    argv[0] = SLICE("CLUSTERSCAN");
+    argv[1] = strSlice(&text);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    p->is_scan = true;
+    if (here) {
+        endPart(p, c, 0, c->argc, argv);
+    } else {
+        callRequest r = requestOf(c, p, 0);
+        appendRequest(&bytes, c->argc, argv);
+        r.slot = slot;
+        r.request = strSlice(&bytes);
+        callStart(&r);
+        executeCountCall(c);
+    }
+    memFree(argv);
+    strFree(&bytes);
+    strFree(&text);
+    strFree(&after);
+    return GATE_DONE;
+}
+
+/* ------------------------------------------------------------------ transactions */
+
+static const slice several_slots = {
+    "CROSSSLOT Keys of one command or transaction must be in one slot here: give them a common hash "
+    "tag, as in {user1}:a and {user1}:b",
+    134};
+
+static bool mayGoElsewhere(void *arg, const command *cmd, const slice *argv, int argc) {
+    const char **name = arg;
+    if (commandSlots(COMMAND_NO_SLOT, cmd, argv, argc) >= 0 || routeMayBeQueued(cmd->name))
+        return true;
+    *name = cmd->spec->name;
+    return false;
+}
+
+typedef struct queuedRequests {
+    str bytes;
+    int count;
+    uint32_t flags;
+} queuedRequests;
+
+static bool appendQueued(void *arg, const command *cmd, const slice *argv, int argc) {
+    queuedRequests *q = arg;
+    if (needsProof(cmd, argv, argc)) q->flags |= CALL_PROVEN;
+    appendRequest(&q->bytes, argc, argv);
+    q->count++;
+    return true;
+}
+
+/* EXEC of a transaction on keys of another node. */
+static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
+    const char *name = NULL;
+    if (!transactionEach(c->who, mayGoElsewhere, &name)) {
+        if (gc->watch_slot >= 0) peerDrop(gc);
+        gc->watch_slot = -1;
+        transactionDiscard(c->who);
+        c->flags &= ~(uint32_t)CTX_ADMISSION;
+        replyErrorFormat(c,
+                         "EXECABORT Transaction discarded because of: '%s' cannot be executed by "
+                         "the node that has the keys",
+                         name);
+        return GATE_REFUSED;
+    }
+    bool watches = gc->watch_slot >= 0;
+    if (watches ? !replyOrderIsEmpty(&gc->order) : !callMayStart(slot, false))
+        return hold(gc, false);
+    queuedRequests q = {.bytes = STR_EMPTY};
+    slice multi = SLICE("MULTI");
+    bool reads = !transactionHas(c->who, CMD_WRITE | CMD_MAY_REPLICATE);
+    appendRequest(&q.bytes, 1, &multi);
+    (void)transactionEach(c->who, appendQueued, &q);
+    appendRequest(&q.bytes, c->argc, c->argv);
+    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = requestOf(c, p, 0);
+    r.slot = slot;
+    r.flags = q.flags | CALL_UNIT | (reads && !q.flags && !watches ? CALL_READS : 0);
+    if (watches) {
+        r.flags |= CALL_OWN_LINK | CALL_ON_HELD;
+        r.holder = gc;
+        p->is_alone = gc->is_exclusive = true;
+        gc->watch_slot = -1;
+    }
+    r.extra = q.count + 1;
+    r.request = strSlice(&q.bytes);
+    callStart(&r);
+    strFree(&q.bytes);
+    transactionDiscard(c->who);
+    clients.counts.elsewhere++;
+    executeCountCall(c);
+    return GATE_DONE;
+}
+
+static gateVerdict refuseSlots(ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE) {
+        transactionDiscard(c->who);
+        c->flags &= ~(uint32_t)CTX_ADMISSION;
+    }
+    replyError(c, several_slots);
+    return GATE_REFUSED;
+}
+
+static void forgetWatch(gatewayClient *gc) {
+    if (gc->watch_slot >= 0) peerDrop(gc);
+    gc->watch_slot = -1;
+}
+
+static gateVerdict endWatch(gatewayClient *gc, ctx *c) {
+    bool in_multi = c->who->flags & SESSION_IN_MULTI;
+    /* UNWATCH in a transaction is queued, and DISCARD without one is an error. */
+    if (in_multi == !!(c->cmd->flags & CMD_AT_ONCE)) forgetWatch(gc);
+    return GATE_PASS;
+}
+
+static gateVerdict admitWatch(gatewayClient *gc, ctx *c) {
+    int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
+    bool here = slot >= 0 && clusterServesSlot(slot);
+    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) return refuseSlots(c);
+    if (gc->watch_slot < 0 && here) return callMayStart(slot, true) ? GATE_PASS : hold(gc, false);
+    if (watchCount(c->who)) return refuseSlots(c); /* of keys of this node */
+    gateVerdict verdict =
+        callAlone(gc, c, slot, CALL_WATCHES | (gc->watch_slot >= 0 ? CALL_ON_HELD : 0));
+    if (verdict == GATE_DONE) gc->watch_slot = slot;
+    return verdict;
+}
+
+/* The keys that were watched here are another node's now. */
+static gateVerdict abortMoved(ctx *c) {
+    transactionDiscard(c->who);
+    replyNullArray(c);
+    return GATE_DONE;
+}
+
+static gateVerdict admitExec(gatewayClient *gc, ctx *c) {
+    session *s = c->who;
+    if (!(s->flags & SESSION_IN_MULTI)) return GATE_PASS;
+    if (s->flags & SESSION_MULTI_POISONED) {
+        forgetWatch(gc);
+        return GATE_PASS;
+    }
+    int slot = commandSlots(transactionSlot(s), c->cmd, c->argv, c->argc);
+    if (slot == COMMAND_NO_SLOT) slot = gc->watch_slot;
+    if (slot == COMMAND_NO_SLOT) return passHere(gc, c);
+    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) {
+        forgetWatch(gc);
+        return refuseSlots(c);
+    }
+    bool here = clusterServesSlot(slot) && gc->watch_slot < 0;
+    if (here) return callMayStart(slot, true) ? passHere(gc, c) : hold(gc, false);
+    return watchCount(s) ? abortMoved(c) : callTransaction(gc, c, slot);
+}
+
+/* A command that EXEC will run. */
+static gateVerdict admitQueued(ctx *c, const route *way) {
+    if (way->kind == ROUTE_ALL || way->kind == ROUTE_SCAN || way->kind == ROUTE_INFO) {
+        replyErrorFormat(c, "ERR '%s' is not possible in a transaction of the gateway",
+                         c->cmd->spec->name);
+        return GATE_REFUSED;
+    }
+    int own = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
+    int slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
+    if (slot == COMMAND_SEVERAL_SLOTS) return refuseSlots(c);
+    return own < 0 || clusterServesSlot(own) ? GATE_PASS : queueGate.admit(c);
+}
+
+/* ------------------------------------------------------------------ INFO */
+
+static void replaceText(str *in, const char *from, const char *to) {
+    const char *at = in->len ? memmem(in->ptr, in->len, from, strlen(from)) : NULL;
+    if (!at) return;
+    str out = strNew(sliceMake(in->ptr, (size_t)(at - in->ptr)));
+    strAppendText(&out, to);
+    const char *rest = at + strlen(from);
+    strAppend(&out, rest, in->len - (size_t)(rest - in->ptr));
+    strFree(in);
+    *in = out;
+}
+
+/* INFO of this node, with the mode of what the client sees. */
+static gateVerdict replyInfo(ctx *c) {
+    str reply = STR_EMPTY;
+    runHere(c, c->argc, c->argv, &reply);
+    const char *line = memchr(strText(&reply), '\n', reply.len);
+    bool is_text = reply.len && reply.ptr[0] != '-' && line;
+    if (!is_text) {
+        outbufAppend(c->out, reply.ptr, reply.len);
+    } else {
+        size_t head = (size_t)(line - reply.ptr) + 1 + (reply.ptr[0] == '=' ? 4 : 0);
+        str text = strNew(sliceMake(reply.ptr + head, reply.len - head - 2));
+        replaceText(&text, "redis_mode:cluster\r\n", "redis_mode:standalone\r\n");
+        replaceText(&text, "server_mode:cluster\r\n", "server_mode:standalone\r\n");
+        replaceText(&text, "cluster_enabled:1\r\n", "cluster_enabled:0\r\n");
+        replyVerbatim(c, strSlice(&text), "txt");
+        strFree(&text);
+    }
+    strFree(&reply);
+    return GATE_DONE;
+}
+
+/* ------------------------------------------------------------------ the gate */
+
+static bool blocks(const ctx *c) {
+    if (!(c->cmd->flags & CMD_BLOCKING) || c->who->flags & SESSION_IN_MULTI) return false;
+    if (!(c->cmd->flags & CMD_READONLY) && !sliceEqual(c->cmd->name, SLICE("xreadgroup")))
+        return true;
+    for (int i = 1; i < c->argc && !ctxArgIs(c, i, "streams"); i++)
+        if (ctxArgIs(c, i, "block")) return true;
+    return false;
+}
+
+static gateVerdict admitSlot(gatewayClient *gc, ctx *c, const route *way) {
+    int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
+    if (slot == COMMAND_NO_SLOT) return passHere(gc, c);
+    if (slot == COMMAND_SEVERAL_SLOTS && way->kind == ROUTE_SPLIT) {
+        splitRequest split;
+        if ((c->argc - 1) % c->cmd->key_step) {
+            replyErrorArity(c);
+            return GATE_REFUSED;
+        }
+        splitBegin(&split, c->cmd->key_step, c->argc, c->argv);
+        gateVerdict verdict = callParts(gc, c, &split, way->merge);
+        splitEnd(&split);
+        return verdict;
+    }
+    if (slot < 0) return refuseSlots(c);
+    if (!clusterServesSlot(slot))
+        return blocks(c) ? callAlone(gc, c, slot, 0) : callSlot(gc, c, slot);
+    if (!callMayStart(slot, true)) return hold(gc, false);
+    clients.counts.here++;
+    return passHere(gc, c);
+}
+
+static gateVerdict refuse(ctx *c, const route *way) {
+    if (way->kind == ROUTE_ABSENT) {
+        replyError(c, SLICE("ERR This instance has cluster support disabled"));
+    } else {
+        replyErrorFormat(c, "ERR '%s' is not supported by the gateway: %s", c->cmd->spec->name,
+                         way->why);
+    }
+    return GATE_REFUSED;
+}
+
+static gateVerdict admit(ctx *c) {
+    gatewayClient *gc = sessionSlotGet(c->who, slotIndex());
+    check(gc);
+    bool is_full = gc->order.bytes > ORDER_BYTES_MAX || gc->order.places.count > ORDER_PLACES_MAX;
+    bool must_wait = !replyOrderIsEmpty(&gc->order) && gc->is_exclusive;
+    if (is_full || must_wait) return hold(gc, is_full);
+    gc->is_exclusive = false;
+    route way = routeOfCommand(c->cmd);
+    if (way.kind == ROUTE_REFUSED || way.kind == ROUTE_ABSENT) return refuse(c, &way);
+    if (way.kind == ROUTE_EXEC) return admitExec(gc, c);
+    if (way.kind == ROUTE_UNWATCH) return endWatch(gc, c);
+    bool queued = c->who->flags & SESSION_IN_MULTI && !(c->cmd->flags & CMD_AT_ONCE);
+    if (queued) return admitQueued(c, &way);
+    switch (way.kind) {
+    case ROUTE_SLOT:
+    case ROUTE_SPLIT: return admitSlot(gc, c, &way);
+    case ROUTE_SCAN: return admitScan(gc, c);
+    case ROUTE_WATCH: return admitWatch(gc, c);
+    case ROUTE_ALL: return callAllNodes(gc, c, way.merge);
+    case ROUTE_INFO: return replyInfo(c);
+    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc, false);
+    default: return passHere(gc, c);
+    }
+}
+
+const gate gatewayGate = {.name = "gateway", .admit = admit, .origins = GATE_FOR_CLIENTS};
+
+/* ------------------------------------------------------------------ sessions */
+
+static void beginClient(session *s) {
+    gatewayClient *gc = sessionSlotGet(s, slotIndex());
+    if (!gc) {
+        gc = memCalloc(1, sizeof(*gc));
+        gc->who = s;
+        gc->watch_slot = -1;
+        replyOrderInit(&gc->order);
+        sessionSlotSet(s, slotIndex(), gc);
+        clients.counts.clients++;
+    }
+    gateArmSession(s, &gatewayGate, true); /* RESET has disarmed it */
+}
+
+static void endClient(session *s) {
+    gatewayClient *gc = sessionSlotGet(s, slotIndex());
+    if (!gc) return;
+    clients.counts.clients--;
+    forgetWatch(gc);
+    if (listHas(&gc->active)) listRemove(activeClients(), &gc->active);
+    if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
+    replyOrderClear(&gc->order, placeLeft);
+}
+
+void gatewaySessionEvent(session *s, sessionEvent e) {
+    if (!(s->flags & SESSION_GATEWAY) || !clusterIsEnabled()) return;
+    if (e == SESSION_OPENED) beginClient(s);
+    if (e == SESSION_WAS_RESET) forgetWatch(sessionSlotGet(s, slotIndex()));
+    if (e == SESSION_ENDING) endClient(s);
+}

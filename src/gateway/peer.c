@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Links to other nodes (peer.h). Before the first request a link proves that this node knows
+ * cluster-bus-secret (identity.h); a node that does not understand that, or a cluster without a
+ * secret, is logged in at with primaryuser and primaryauth. After that each change of user,
+ * database or protocol is sent before the request that needs it.
+ *
+ * Invariant: `flying` has the calls that were written to `out`, in their order: the next reply that
+ * is read belongs to the first one. A link for one call at a time has at most one. Main thread
+ * only. */
+#include "gateway/peer.h"
+
+#include <errno.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "bus/bus_secret.h"
+#include "cluster/owners.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "gateway/client.h"
+#include "gateway/identity.h"
+#include "io/conn.h"
+#include "io/net_addr.h"
+#include "io/tls.h"
+#include "net/net.h"
+#include "repl/role.h"
+#include "resp/resp.h"
+
+enum {
+    READ_MAX = 64 * 1024,
+    OUTPUT_MAX = 16 * 1024 * 1024, /* bytes that wait for one node */
+    IDLE_MS = 60000,
+    IOVECS = 64,
+};
+
+typedef enum peerState {
+    PEER_CONNECTING,
+    PEER_PROVING, /* the other end has to prove that it knows the secret */
+    PEER_PROOF,   /* this end has sent its own proof */
+    PEER_LOGIN,
+    PEER_READY,
+} peerState;
+
+struct gatewayPeer {
+    listNode all;
+    char id[NODE_ID_LEN];
+    conn conn;
+    peerState state;
+    bool is_proven;
+    bool is_broken;          /* to be closed when nothing uses it */
+    bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
+    const void *holder;
+    busSecret secret;
+    list queued; /* calls that wait for PEER_READY */
+    list flying;
+    size_t queued_bytes;
+    outbuf out;
+    uint64_t written; /* bytes that the socket has taken */
+    str in;
+    size_t reply_at, read_to; /* in `in`: the reply that is being read; where to read on */
+    replyReader reader;
+    /* As the other end knows them; db_id -1: nothing was sent. */
+    str user;
+    int db_id;
+    uint8_t proto;
+    int64_t used_ms;
+};
+
+static struct {
+    list all;
+    int64_t told_ms;
+} peers;
+
+static list *allPeers(void) {
+    if (!peers.all.head.next) listInit(&peers.all);
+    return &peers.all;
+}
+
+int peerCount(void) { return (int)allPeers()->count; }
+
+bool peerIs(const gatewayPeer *p, const clusterNode *n) {
+    return memcmp(p->id, n->id, NODE_ID_LEN) == 0;
+}
+
+bool peerIsFull(const gatewayPeer *p) {
+    return outbufPending(&p->out) + p->queued_bytes > OUTPUT_MAX;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static uint64_t streamEnd(const gatewayPeer *p) { return p->written + outbufPending(&p->out); }
+
+static void sendWords(gatewayPeer *p, int count, const slice *words) {
+    respArray(&p->out, count);
+    for (int i = 0; i < count; i++) respBulk(&p->out, words[i]);
+}
+
+static slice numberText(char *dst, int64_t number) {
+    return sliceMake(dst, numberPrintInt(dst, number));
+}
+
+/* Sends what the other end has to know before the request; returns the number of replies to it. */
+static int sendContext(gatewayPeer *p, const gatewayCall *c) {
+    char db[NUMBER_TEXT_MAX], proto[NUMBER_TEXT_MAX];
+    int replies = 0;
+    slice user = callUser(c);
+    if (p->is_proven) {
+        if (p->db_id == c->db_id && p->proto == c->proto && sliceEqual(strSlice(&p->user), user))
+            return 0;
+        slice words[] = {SLICE("GATEWAY"), SLICE("AS"), user, numberText(db, c->db_id),
+                         numberText(proto, c->proto)};
+        sendWords(p, COUNT_OF(words), words);
+        replies = 1;
+    } else {
+        if (p->proto != c->proto) {
+            slice words[] = {SLICE("HELLO"), numberText(proto, c->proto)};
+            sendWords(p, COUNT_OF(words), words);
+            replies++;
+        }
+        if (p->db_id != c->db_id) {
+            slice words[] = {SLICE("SELECT"), numberText(db, c->db_id)};
+            sendWords(p, COUNT_OF(words), words);
+            replies++;
+        }
+    }
+    strClear(&p->user);
+    strAppendSlice(&p->user, user);
+    p->db_id = c->db_id;
+    p->proto = c->proto;
+    return replies;
+}
+
+static void sendCall(gatewayPeer *p, gatewayCall *c) {
+    check(p->state == PEER_READY);
+    if (c->flags & CALL_PROVEN && !p->is_proven) {
+        callFail(
+            c,
+            SLICE(
+                "ERR The gateway sends scripts, SORT with BY or GET and commands of modules only to "
+                "nodes that know the same cluster-bus-secret"));
+        return;
+    }
+    c->begins_at = streamEnd(p);
+    c->skip = sendContext(p, c) + c->extra;
+    if (c->flags & CALL_ASKS) {
+        slice asking = SLICE("ASKING");
+        sendWords(p, 1, &asking);
+        c->skip++;
+    }
+    slice bytes = callBytes(c);
+    outbufAppend(&p->out, bytes.ptr, bytes.len);
+    listAppend(&p->flying, &c->node);
+    callStatistics.sent++;
+}
+
+void peerAdd(gatewayPeer *p, gatewayCall *c) {
+    check(!listHas(&c->node));
+    c->peer = p;
+    p->used_ms = engineHot.now_ms;
+    if (p->state == PEER_READY) {
+        sendCall(p, c);
+        return;
+    }
+    listAppend(&p->queued, &c->node);
+    p->queued_bytes += c->request_len;
+}
+
+static void sendQueued(gatewayPeer *p) {
+    p->queued_bytes = 0;
+    for (listNode *n; (n = listFirst(&p->queued));) {
+        listRemove(&p->queued, n);
+        sendCall(p, LIST_OWNER(n, gatewayCall, node));
+    }
+}
+
+/* ------------------------------------------------------------------ end of a link */
+
+static void freePeer(gatewayPeer *p) {
+    check(listIsEmpty(&p->flying));
+    check(listIsEmpty(&p->queued));
+    listRemove(allPeers(), &p->all);
+    connClose(&p->conn);
+    outbufClear(&p->out);
+    strFree(&p->in);
+    strFree(&p->user);
+    memFree(p);
+}
+
+/* The calls become what callLost() says. The memory stays until the end of the turn: the caller may
+ * be reading from the link. */
+static void endLink(gatewayPeer *p, const char *why) {
+    if (p->is_broken) return;
+    p->is_broken = true;
+    if (!p->is_alone && logIsDue(&peers.told_ms, engineHot.now_ms, 1000))
+        logNotice("The gateway's link to node %.*s has ended: %s", NODE_ID_LEN, p->id, why);
+    connClose(&p->conn);
+    for (listNode *n; (n = listFirst(&p->flying));) {
+        gatewayCall *c = LIST_OWNER(n, gatewayCall, node);
+        listRemove(&p->flying, n);
+        callLost(c, c->begins_at < p->written);
+    }
+    for (listNode *n; (n = listFirst(&p->queued));) {
+        listRemove(&p->queued, n);
+        callLost(LIST_OWNER(n, gatewayCall, node), false);
+    }
+    gatewayProgress();
+    engineStayAwake();
+}
+
+/* ------------------------------------------------------------------ handshake */
+
+static void beginLogin(gatewayPeer *p) {
+    slice words[3] = {SLICE("AUTH")}, user, password;
+    int count = 1;
+    replCredentials(&user, &password);
+    if (!password.len) {
+        p->state = PEER_READY;
+        sendQueued(p);
+        return;
+    }
+    if (user.len) words[count++] = user;
+    words[count++] = password;
+    sendWords(p, count, words);
+    p->state = PEER_LOGIN;
+}
+
+static void sendProof(gatewayPeer *p, const str *bytes) {
+    slice words[] = {SLICE("GATEWAY"), SLICE("LINK"), strSlice(bytes)};
+    sendWords(p, COUNT_OF(words), words);
+}
+
+static void beginLink(gatewayPeer *p) {
+    uint8_t nonce[SECRET_NONCE_LEN];
+    if (!clusterSecret().len) {
+        beginLogin(p);
+        return;
+    }
+    str bytes = STR_EMPTY;
+    randomSecret(nonce, sizeof(nonce));
+    busSecretInit(&p->secret, false, nonce, &bytes);
+    sendProof(p, &bytes);
+    strFree(&bytes);
+    p->state = PEER_PROVING;
+}
+
+/* The bytes of a bulk reply; empty for another one. */
+static slice bulkOf(slice reply) {
+    const char *line = reply.ptr[0] == '$' ? memchr(reply.ptr, '\n', reply.len) : NULL;
+    if (!line || reply.ptr[1] == '-') return SLICE("");
+    size_t head = (size_t)(line - reply.ptr) + 1;
+    return reply.len >= head + 2 ? sliceMake(line + 1, reply.len - head - 2) : SLICE("");
+}
+
+static void takeProof(gatewayPeer *p, slice reply) {
+    slice bytes = bulkOf(reply);
+    str out = STR_EMPTY, key = STR_EMPTY;
+    if (reply.ptr[0] == '-') { /* it does not know the command, or has no secret */
+        beginLogin(p);
+        return;
+    }
+    identityKey(&key);
+    if (busSecretTake(&p->secret, strSlice(&key), &bytes, &out) == SECRET_PROVEN) {
+        sendProof(p, &out);
+        p->state = PEER_PROOF;
+    } else {
+        endLink(p, "the node does not know the cluster-bus-secret of this one");
+    }
+    strFree(&out);
+    strFree(&key);
+}
+
+static void takeHandshake(gatewayPeer *p, slice reply) {
+    bool is_ok = reply.ptr[0] == '+';
+    if (p->state == PEER_PROVING) {
+        takeProof(p, reply);
+    } else if (!is_ok) {
+        endLink(p, p->state == PEER_PROOF ? "the node has refused cluster-bus-secret"
+                                          : "the node has refused primaryuser and primaryauth");
+    } else {
+        p->is_proven = p->state == PEER_PROOF;
+        p->state = PEER_READY;
+        sendQueued(p);
+    }
+}
+
+/* ------------------------------------------------------------------ replies */
+
+static void takeReply(gatewayPeer *p, slice reply) {
+    check(reply.len > 0);
+    if (p->state != PEER_READY) {
+        takeHandshake(p, reply);
+        return;
+    }
+    listNode *first = listFirst(&p->flying);
+    if (!first) {
+        endLink(p, "it has sent what was not asked for");
+        return;
+    }
+    gatewayCall *c = LIST_OWNER(first, gatewayCall, node);
+    if (c->skip > 0) {
+        c->skip--;
+        if (reply.ptr[0] == '-' && !c->early.len) strAppendSlice(&c->early, reply);
+        return;
+    }
+    listRemove(&p->flying, first);
+    callReplied(c, reply);
+}
+
+static void takeReplies(gatewayPeer *p) {
+    while (!p->is_broken) {
+        replyEvent e;
+        replyReadStatus st = replyRead(&p->reader, p->in.ptr, p->in.len, &p->read_to, &e);
+        if (st == REPLY_NEED_MORE) break;
+        if (st == REPLY_BAD) {
+            endLink(p, p->reader.error);
+            return;
+        }
+        slice reply = sliceMake(p->in.ptr + p->reply_at, p->read_to - p->reply_at);
+        p->reply_at = p->read_to;
+        if (e.kind != REPLY_PUSH) takeReply(p, reply);
+    }
+    if (p->reply_at == 0) return;
+    memmove(p->in.ptr, p->in.ptr + p->reply_at, p->in.len - p->reply_at);
+    strCut(&p->in, p->in.len - p->reply_at);
+    p->read_to -= p->reply_at;
+    p->reply_at = 0;
+}
+
+static void readable(conn *c) {
+    gatewayPeer *p = CONTAINER_OF(c, gatewayPeer, conn);
+    ssize_t n = connRead(c, strReserve(&p->in, READ_MAX), READ_MAX);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+        endLink(p, n == 0 ? "it has closed the connection" : connErrorText(c));
+    } else {
+        strGrow(&p->in, (size_t)n);
+        takeReplies(p);
+    }
+    gatewayProgress();
+}
+
+static void flush(gatewayPeer *p);
+
+static void writable(conn *c) {
+    gatewayPeer *p = CONTAINER_OF(c, gatewayPeer, conn);
+    if (connOnWrite(c, NULL) != OK) endLink(p, "it cannot be watched");
+    flush(p);
+    gatewayProgress();
+}
+
+static void flush(gatewayPeer *p) {
+    if (p->is_broken || p->state == PEER_CONNECTING || p->conn.on_write) return;
+    for (size_t pending; (pending = outbufPending(&p->out)) > 0;) {
+        struct iovec iov[IOVECS];
+        ssize_t n = connWritev(&p->conn, iov, outbufIovecs(&p->out, iov, IOVECS));
+        if (n < 0 && errno == EAGAIN) {
+            if (connOnWrite(&p->conn, writable) != OK) endLink(p, "it cannot be watched");
+            return;
+        }
+        if (n < 0) {
+            endLink(p, connErrorText(&p->conn));
+            return;
+        }
+        check((size_t)n <= pending);
+        outbufConsume(&p->out, (size_t)n);
+        outbufReap(&p->out);
+        p->written += (uint64_t)n;
+    }
+}
+
+void peersFlush(void) {
+    list *all = allPeers();
+    for (listNode *n = listFirst(all), *next; n; n = next) {
+        next = listNext(all, n);
+        gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
+        flush(p);
+        if (p->is_broken) freePeer(p);
+    }
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void connectEnded(conn *c) {
+    gatewayPeer *p = CONTAINER_OF(c, gatewayPeer, conn);
+    if (c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING) return;
+    if (c->state == CONN_OPEN && connOnWrite(c, NULL) == OK && connOnRead(c, readable) == OK) {
+        beginLink(p);
+    } else {
+        endLink(p, connErrorText(c));
+    }
+}
+
+static gatewayPeer *openPeer(const clusterNode *n, bool alone) {
+    reason why = {{0}};
+    bool tls = netTlsForCluster();
+    const char *ip = clusterNodeAddress(n);
+    int fd = ip ? netConnectTcp(ip, clusterNodePort(n, tls), netSourceAddress(), false, &why) : -1;
+    if (fd < 0) return NULL;
+    (void)netSetNoDelay(fd, true); /* it works without */
+    gatewayPeer *p = memCalloc(1, sizeof(*p));
+    memcpy(p->id, n->id, NODE_ID_LEN);
+    listInit(&p->queued);
+    listInit(&p->flying);
+    listAppend(allPeers(), &p->all);
+    outbufInit(&p->out);
+    replyReaderInit(&p->reader);
+    p->reader.skip = true;
+    p->db_id = -1;
+    p->proto = 2;
+    p->is_alone = p->is_taken = alone;
+    p->used_ms = engineHot.now_ms;
+    connInit(&p->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
+    bool works = !tls || netTlsConnect(&p->conn, strText(&n->ip)) == OK;
+    if (works && connOnWrite(&p->conn, connectEnded) == OK) return p;
+    freePeer(p);
+    return NULL;
+}
+
+gatewayPeer *peerTo(const clusterNode *n) {
+    list *all = allPeers();
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        if (peerIs(p, n) && !p->is_broken && !p->is_alone) return p;
+    }
+    return openPeer(n, false);
+}
+
+gatewayPeer *peerAlone(const clusterNode *n) {
+    list *all = allPeers();
+    int count = 0;
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        if (!p->is_alone || p->is_broken || !peerIs(p, n)) continue;
+        count++;
+        if (p->is_taken) continue;
+        check(listIsEmpty(&p->flying));
+        p->is_taken = true;
+        return p;
+    }
+    return count < PEERS_ALONE_MAX ? openPeer(n, true) : NULL;
+}
+
+void peerRelease(gatewayPeer *p, const void *holder) {
+    if (!p->is_alone || p->is_broken) return;
+    check(p->is_taken);
+    p->holder = holder;
+    p->is_taken = holder != NULL;
+    p->used_ms = engineHot.now_ms;
+}
+
+gatewayPeer *peerHeldBy(const void *holder) {
+    list *all = allPeers();
+    check(holder);
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        if (p->holder == holder && !p->is_broken) return p;
+    }
+    return NULL;
+}
+
+void peerDrop(const void *holder) {
+    gatewayPeer *p = peerHeldBy(holder);
+    if (!p) return;
+    p->holder = NULL;
+    endLink(p, "its client does not need it any more");
+}
+
+gatewayCall *peerTakeBack(const void *owner) {
+    list *all = allPeers();
+    for (listNode *at = listFirst(all); at; at = listNext(all, at)) {
+        gatewayPeer *p = LIST_OWNER(at, gatewayPeer, all);
+        list *of = listIsEmpty(&p->flying) ? &p->queued : &p->flying;
+        listNode *first = p->is_alone && !p->is_broken ? listFirst(of) : NULL;
+        gatewayCall *c = first ? LIST_OWNER(first, gatewayCall, node) : NULL;
+        if (!c || c->owner != owner) continue;
+        listRemove(of, first);
+        endLink(p, "its client has gone");
+        return c;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ time */
+
+void peersTick(void) {
+    list *all = allPeers();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
+        const clusterNode *to = clusterNodeOfId(sliceMake(p->id, NODE_ID_LEN));
+        bool has_calls = !listIsEmpty(&p->flying) || !listIsEmpty(&p->queued) || p->holder;
+        if (!to) {
+            endLink(p, "the node is not known any more");
+        } else if (to->flags & NODE_FAILED) {
+            endLink(p, "the node has failed");
+        } else if (!has_calls && engineHot.now_ms - p->used_ms > IDLE_MS) {
+            endLink(p, "it was not used");
+        }
+    }
+}
+
+void peersCloseAll(void) {
+    list *all = allPeers();
+    for (listNode *n; (n = listFirst(all));) {
+        gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
+        endLink(p, "the server ends");
+        freePeer(p);
+    }
+}
+
+void peersPrint(str *out) {
+    list *all = allPeers();
+    int i = 0;
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
+        strAppendFormat(out, "gateway_link%d:id=%.*s,ready=%d,proven=%d,calls=%llu,output=%llu\r\n",
+                        i++, NODE_ID_LEN, p->id, p->state == PEER_READY, p->is_proven,
+                        (unsigned long long)(p->flying.count + p->queued.count),
+                        (unsigned long long)(outbufPending(&p->out) + p->queued_bytes));
+    }
+}

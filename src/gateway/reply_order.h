@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The order of replies to one client. A place is kept for each reply that comes from elsewhere;
+ * bytes that are replied meanwhile wait after the places before them. Pure: no sockets, no
+ * sessions. One thread at a time. */
+#ifndef GATEWAY_REPLY_ORDER_H
+#define GATEWAY_REPLY_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+#include "base/str.h"
+#include "ds/list.h"
+
+typedef struct replyOrder {
+    list places;
+    size_t bytes; /* that wait */
+} replyOrder;
+
+/* A place in the order; embedded in what its owner keeps for a reply. */
+typedef struct replyPlace {
+    listNode node;
+    bool is_done;
+    bool is_literal; /* allocated here: bytes that have followed others */
+    str bytes;
+} replyPlace;
+
+void replyOrderInit(replyOrder *o);
+static inline bool replyOrderIsEmpty(const replyOrder *o) { return listIsEmpty(&o->places); }
+/* Keeps a place after all others. */
+void replyOrderKeep(replyOrder *o, replyPlace *p);
+/* Bytes that follow all places; the order is not empty. */
+void replyOrderFollow(replyOrder *o, slice bytes);
+/* The reply of a place is there; `bytes` is taken. */
+void replyOrderFill(replyOrder *o, replyPlace *p, str *bytes);
+/* Moves what may leave now to the end of `out`: the bytes before the first place without a reply.
+ * Places of the owner that have left are passed to `left`, which may free them. */
+typedef void replyLeftProc(replyPlace *p);
+void replyOrderTake(replyOrder *o, str *out, replyLeftProc *left);
+/* Drops all places and bytes; those of the owner are passed to `left`, done or not. */
+void replyOrderClear(replyOrder *o, replyLeftProc *left);
+
+#endif

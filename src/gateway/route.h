@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the gateway does with each command: by a table of names, and by its spec for all others.
+ * Pure. */
+#ifndef GATEWAY_ROUTE_H
+#define GATEWAY_ROUTE_H
+
+#include "base/slice.h"
+#include "engine/command.h"
+#include "gateway/merge.h"
+
+typedef enum routeKind {
+    ROUTE_LOCAL,   /* executed by this node: it is about the connection or the node */
+    ROUTE_ORDERED, /* the same, after all earlier replies: it changes the connection */
+    ROUTE_SLOT,    /* by the owner of the slot of its keys; without keys by this node */
+    ROUTE_SPLIT,   /* each owner executes it for its keys; the replies are merged */
+    ROUTE_ALL,     /* all primaries execute it; the replies are merged */
+    ROUTE_SCAN,    /* as CLUSTERSCAN */
+    ROUTE_INFO,    /* executed here, with the texts of a standalone server */
+    ROUTE_EXEC,
+    ROUTE_WATCH,
+    ROUTE_UNWATCH, /* DISCARD, UNWATCH */
+    ROUTE_ABSENT,  /* what a server without cluster mode does not have */
+    ROUTE_REFUSED
+} routeKind;
+
+typedef struct route {
+    routeKind kind;
+    mergeKind merge; /* of ROUTE_SPLIT and ROUTE_ALL */
+    const char *why; /* of ROUTE_REFUSED: the end of the error */
+} route;
+
+/* `name` is that of the command at start, "config|get". */
+route routeOf(slice name, const commandSpec *spec);
+/* True for commands without keys that may be in a transaction which another node executes. */
+bool routeMayBeQueued(slice name);
+
+#endif
