@@ -23,7 +23,8 @@
 enum {
     FILTER_BITS = 10,
     ELEMENTS_PER_US = 4, /* what is visited in less than a slice is not worth a job */
-    LOOK_AFTER = 64      /* elements, at the clock */
+    LOOK_AFTER = 64,     /* elements, at the clock */
+    ARGS_MAX = 1000      /* of a job: a change is compared with each of its keys */
 };
 
 typedef struct job {
@@ -45,7 +46,7 @@ typedef struct job {
 static struct {
     list all;
     const job *running; /* the innermost one; NULL: none */
-    uint16_t filter[1 << FILTER_BITS];
+    uint32_t filter[1 << FILTER_BITS];
     uint64_t slice_ticks;
     int keyed; /* jobs with keys */
     bool has_stage;
@@ -57,7 +58,7 @@ static struct {
 
 /* ------------------------------------------------------------------ keys */
 
-static uint16_t *filterOf(uint64_t hash) {
+static uint32_t *filterOf(uint64_t hash) {
     return &jobs.filter[hash >> (64 - FILTER_BITS)]; /* the low bits are the slot */
 }
 
@@ -265,6 +266,9 @@ static void reply(ctx *c) {
     blockAddWork(c, j->ticks);
     c->flags |= j->c.flags & CTX_FAILED;
     outbufMoveAll(c->out, &j->out);
+    session *s = c->who;
+    bool is_limited = c->out == &s->out && s->carrier && s->carrier->output_grew;
+    if (is_limited) s->carrier->output_grew(s);
     jobs.done++;
 }
 
@@ -290,7 +294,7 @@ static size_t memoryOf(const void *state) {
 static bool mayBegin(const ctx *c) {
     if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK) || blockIsDenied(c)) return false;
     if (c->outer || c->below || engineHot.loading || !engineConf.command_slice_us) return false;
-    return jobs.all.count < JOBS_MAX;
+    return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
 }
 
 bool jobBegin(ctx *c) {

@@ -245,6 +245,34 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r srem s another
     }
 
+    test {the limit of the output applies to the whole reply} {
+        r config set client-output-buffer-limit {normal 30000 0 0}
+        set c [connect]
+        catch {$c smembers s} message
+        assert_match {*clos*} [string tolower $message]
+        r config set client-output-buffer-limit {normal 0 0 0}
+    }
+
+    test {more than 1,000 arguments are no job} {
+        set done [info_field jobs_done]
+        assert_equal $::elements [llength [r sunion {*}[lrepeat 1000 s]]]
+        assert_equal $done [info_field jobs_done]
+        assert_equal $::elements [llength [r sunion {*}[lrepeat 999 s]]]
+        assert_equal [expr {$done + 1}] [info_field jobs_done]
+    }
+
+    test {LATENCY has an event for long slices} {
+        r config set latency-monitor-threshold 1
+        r debug populate 200000 many 10
+        set c [held {keys *}]
+        r flushall
+        $c -read
+        assert_match {*slice*} [r latency latest]
+        r config set latency-monitor-threshold 0
+        r debug pause-jobs 0
+        fill
+    }
+
     test {a snapshot and a fork beside it do not change its reply} {
         set expected [lsort [r zrange z 0 -1]]
         set digest [r debug digest]
