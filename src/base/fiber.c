@@ -119,16 +119,21 @@ SWITCHES static void begin(void) {
     /* The context is left for good: its uc_link leads back to the resumer. */
 }
 
+/* A function of its own, without variables that a second return of getcontext() could spoil. */
+static void makeContext(fiber *f) {
+    check(getcontext(&f->own) == 0);
+    f->own.uc_stack.ss_sp = f->stack + MAP_PAGE;
+    f->own.uc_stack.ss_size = STACK_BYTES - MAP_PAGE;
+    f->own.uc_link = &f->resumer;
+    makecontext(&f->own, begin, 0);
+}
+
 fiber *fiberNew(fiberProc *run, void *arg) {
     char *stack = stackNew();
     if (!stack) return NULL;
     fiber *f = memNew(fiber);
     *f = (fiber){.run = run, .arg = arg, .stack = stack};
-    check(getcontext(&f->own) == 0);
-    f->own.uc_stack.ss_sp = stack + MAP_PAGE;
-    f->own.uc_stack.ss_size = STACK_BYTES - MAP_PAGE;
-    f->own.uc_link = &f->resumer;
-    makecontext(&f->own, begin, 0);
+    makeContext(f);
     initShadow(f);
     return f;
 }

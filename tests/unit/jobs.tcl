@@ -105,7 +105,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_equal PONG [r ping]
         assert_equal $::elements [r scard s]
         assert_equal OK [r set other value]
-        assert_match {*flags=b *} [lindex [lsearch -inline [split [r client list] "\n"] {*cmd=smembers *}]]
+        assert_match {*flags=bj *} [lindex [lsearch -inline [split [r client list] "\n"] {*cmd=smembers *}]]
         assert_equal $::elements [finish $c]
         assert_equal 1 [r del other]
     }
