@@ -4,6 +4,7 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "store/member_expiry.h"
 #include "store/type.h"
@@ -84,13 +85,15 @@ bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
                          collectionScanProc *scan, void *arg, const collectionScanned *scanned) {
     /* Limit of buckets to visit, as many may be empty. */
+    enum { SCANNED = 8 }; /* elements that one step visits, about */
     int64_t remaining = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
+    if (jobStart(c, sizeMin((uint64_t)count, typeOf(o)->length(o)))) return;
     outbuf items, *out = c->out;
     outbufInit(&items);
     c->out = &items;
     do {
         cursor = scan(c, o, cursor, arg);
-    } while (cursor && --remaining > 0 && scanned->visited < count);
+    } while (cursor && --remaining > 0 && scanned->visited < count && !jobPoint(c, SCANNED));
     c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(c, 2);

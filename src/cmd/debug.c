@@ -17,6 +17,7 @@
 #include "config/config.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/lifecycle.h"
@@ -451,6 +452,11 @@ static void debugPauseCron(ctx *c) {
     replyOk(c);
 }
 
+static void debugPauseJobs(ctx *c) {
+    jobSetPaused(switchArg(c));
+    replyOk(c);
+}
+
 /* ------------------------------------------------------------------ DEBUG, other subcommands */
 
 static const char *const debug_help[] = {
@@ -563,6 +569,8 @@ static const char *const debug_help[] = {
     "    Wait for the jobs of background threads.",
     "PAUSE-CRON <0|1>",
     "    Stop periodic cron job processing.",
+    "PAUSE-JOBS <0|1>",
+    "    Commands that run in slices stay where they are after the first slice.",
     "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>",
     "REPLYBUFFER RESIZING <0|1>",
     "    Accepted for tests: reply buffers are not resized.",
@@ -714,6 +722,7 @@ static const struct {
     {"slotmigration", 4, 4, debugSlotMigration},
     {"replybuffer", 4, 4, debugReplyBuffer},
     {"pause-cron", 3, 3, debugPauseCron},
+    {"pause-jobs", 3, 3, debugPauseJobs},
     {"bio-drain", 2, 2, debugBioDrain},
     {"populate", 3, 5, debugPopulate},
     {"protocol", 3, 3, debugProtocol},

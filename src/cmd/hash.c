@@ -12,6 +12,7 @@
 #include "cmd/hash_priv.h"
 #include "cmd/procs.h"
 #include "cmd/scan.h"
+#include "engine/job.h"
 
 packLimits hashLimits(void) {
     return (packLimits){.entries = (size_t)cmdConf.hash_max_listpack_entries,
@@ -259,6 +260,7 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
     while (hashNext(&it, &pair)) {
         if (fields) replyBulk(c, pair.field);
         if (values) replyBulk(c, pair.value);
+        if (jobPoint(c, 1)) break;
     }
     hashIteratorClear(&it);
 }
@@ -266,7 +268,7 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
 /* HGETALL key. Reply: a map. */
 void hgetallCommand(ctx *c) {
     robj *o;
-    if (!hashFindRead(c, &o)) return;
+    if (!hashFindRead(c, &o) || (o && jobStart(c, hashLength(o)))) return;
     replyMap(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
     if (o) replyPairs(c, o, true, true);
 }
@@ -275,7 +277,7 @@ void hgetallCommand(ctx *c) {
  * -1: none). */
 void hgetallexCommand(ctx *c) {
     robj *o;
-    if (!hashFindRead(c, &o)) return;
+    if (!hashFindRead(c, &o) || (o && jobStart(c, hashLength(o)))) return;
     replyMap(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
     if (!o) return;
     hashIterator it;
@@ -287,13 +289,14 @@ void hgetallexCommand(ctx *c) {
         replyArray(c, 2);
         replyBulk(c, pair.value);
         replyInteger(c, time_ms); /* HASH_NO_TIME is -1 */
+        if (jobPoint(c, 1)) break;
     }
     hashIteratorClear(&it);
 }
 
 static void replyHalf(ctx *c, bool fields) {
     robj *o;
-    if (!hashFindRead(c, &o)) return;
+    if (!hashFindRead(c, &o) || (o && jobStart(c, hashLength(o)))) return;
     replyArray(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
     if (o) replyPairs(c, o, fields, !fields);
 }

@@ -7,6 +7,7 @@
 #include "cmd/collection.h"
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 
 listLimits listLimitsNow(void) {
     return (listLimits){cmdConf.list_max_listpack_size, cmdConf.list_compress_depth};
@@ -70,7 +71,10 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
     listpackItem item;
     replyArray(c, (int64_t)count);
     listCursorInit(&at, o, index, backwards);
-    for (size_t i = 0; i < count && listNextItem(&at, &item); i++) replyItem(c, &item);
+    for (size_t i = 0; i < count && listNextItem(&at, &item); i++) {
+        replyItem(c, &item);
+        if (jobPoint(c, 1)) break;
+    }
     listCursorClear(&at);
 }
 
@@ -207,6 +211,7 @@ void lrangeCommand(ctx *c) {
     if (!findRead(c, &o)) return;
     size_t index = 0, count = 0;
     if (o) clampRange(first, last, listLength(o), &index, &count);
+    if (jobStart(c, count)) return;
     if (count) {
         listReplyRange(c, o, index, count, false);
     } else {
@@ -263,12 +268,19 @@ static int64_t findIndexes(ctx *c, const robj *o, const posOptions *p, int64_t m
     listCursor at;
     listCursorInit(&at, o, backwards ? (size_t)length - 1 : 0, backwards);
     for (int64_t i = 0; (!p->maxlen || i < p->maxlen) && listNextItem(&at, &item); i++) {
+        if (jobPoint(c, 1)) break;
         if (likely(!listpackItemEquals(&item, &wanted)) || ++matches < rank) continue;
         replyInteger(c, backwards ? length - 1 - i : i);
         if (++found == most) break;
     }
     listCursorClear(&at);
     return found;
+}
+
+/* How many elements may be compared. */
+static uint64_t lookedAt(const robj *o, const posOptions *p) {
+    uint64_t length = listLength(o);
+    return p->maxlen ? sizeMin(length, (uint64_t)p->maxlen) : length;
 }
 
 /* LPOS key element [RANK rank] [COUNT count] [MAXLEN length]. Reply: the index or null; with COUNT
@@ -278,6 +290,7 @@ void lposCommand(ctx *c) {
     robj *o;
     if (!parsePos(c, &p)) return;
     if (!findRead(c, &o)) return;
+    if (o && jobStart(c, lookedAt(o, &p))) return;
     if (p.count < 0) {
         if (!o || !findIndexes(c, o, &p, 1)) replyNull(c);
         return;

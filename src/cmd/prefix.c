@@ -3,8 +3,9 @@
  * DELPREFIX and COUNTPREFIX: all keys that begin with a prefix, in steps of bounded work.
  *
  * With COUNT or CURSOR a request is one step, as one of SCAN. Without them the client is blocked,
- * and there is a slice of SLICE_US in each turn of the loop until all keys were looked at; others
- * are served in between. A key that is there throughout is found; others may be.
+ * and there is a slice in each turn of the loop until all keys were looked at. All clients that
+ * wait share SLICE_US of a turn; others are served in between. A key that is there throughout is
+ * found; others may be.
  *
  * In cluster mode a prefix with a hash tag has the slot of the tag, and is redirected like a key.
  * Main thread only. */
@@ -268,7 +269,7 @@ static void runWhole(ctx *c, bool deletes) {
     prefixWalk w;
     walkInit(&w, c, deletes);
     if (kept) w.at = *kept;
-    int64_t end_us = clockMonoUs() + SLICE_US;
+    int64_t end_us = clockMonoUs() + SLICE_US / (sweeps.waiting + 1);
     do { walkStep(&w, STEP_KEYS); } while (w.at.cursor && clockMonoUs() < end_us);
     if (!w.at.cursor) {
         replyInteger(c, w.at.found);

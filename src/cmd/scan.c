@@ -9,8 +9,10 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
+#include "store/reading.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------------------ options */
@@ -108,6 +110,8 @@ static int patternSlot(slice pattern) {
     return hashSlot(sliceMake(pattern.ptr, plain));
 }
 
+enum { SCANNED = 8 }; /* keys that one step of a scan visits, about */
+
 typedef struct keyScan {
     ctx *c;
     scanOptions options;
@@ -158,7 +162,8 @@ static void replyScan(keyScan *s, uint64_t cursor, int slot) {
     s->c->out = &names;
     do {
         cursor = dbScan(s->c->db, cursor, slot, visitScan, s);
-    } while (cursor && --remaining > 0 && s->visited < s->options.count);
+    } while (cursor && --remaining > 0 && s->visited < s->options.count &&
+             !jobPoint(s->c, SCANNED));
     s->c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(s->c, 2);
@@ -173,7 +178,9 @@ void scanCommand(ctx *c) {
     keyScan s = {.c = c};
     uint64_t cursor;
     if (!scanParseCursor(c, 1, &cursor) || !scanParseOptions(c, 2, SCAN_KEYS, &s.options)) return;
+    if (jobStart(c, sizeMin((uint64_t)s.options.count, dbSize(c->db)))) return;
     replyScan(&s, cursor, patternSlot(s.options.pattern));
+    jobGoOn(c);
     propagateUnwrapped();
     deleteExpired(&s);
 }
@@ -185,15 +192,28 @@ static void visitKeys(void *arg, const robj *o) {
     s->found++;
 }
 
+/* Visits the keys of now in slices. */
+static void listKeys(keyScan *s, int slot) {
+    enum { BUCKETS = 8, BUCKET_KEYS = 7 };
+    dbListing *l = dbListingNew(s->c->db, slot, visitKeys, s);
+    while (dbListingStep(l, BUCKETS) && !jobPoint(s->c, BUCKETS * BUCKET_KEYS)) continue;
+    dbListingFree(l);
+}
+
 /* KEYS pattern. Reply: all matching keys. Expired keys are skipped but not deleted. */
 void keysCommand(ctx *c) {
     hotCheck(c->argc == 2);
     keyScan s = {.c = c};
     setPattern(&s.options, c->argv[1]);
     int slot = patternSlot(s.options.pattern);
+    if (jobStart(c, slot < 0 ? dbSize(c->db) : dbSlotCount(c->db, slot))) return;
     respDeferred head = respDeferBegin(c->out);
     /* A visit of all slots leaves out hidden ones, a visit of one slot does not. */
     bool is_hidden = slot >= 0 && storeSlotIsHidden(dbKeyspace(c->db), slot);
-    if (!is_hidden) dbEach(c->db, slot, visitKeys, &s);
+    if (!is_hidden && c->flags & CTX_SLICED) {
+        listKeys(&s, slot);
+    } else if (!is_hidden) {
+        dbEach(c->db, slot, visitKeys, &s);
+    }
     respDeferEnd(c->out, head, '*', c->proto, s.found);
 }

@@ -8,6 +8,7 @@
 #include "cmd/collection.h"
 #include "cmd/procs.h"
 #include "cmd/scan.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 
 setLimits setLimitsNow(void) {
@@ -157,6 +158,7 @@ void setReplyAll(ctx *c, const robj *o) {
     setIteratorInit(&it, o);
     while ((n = setNextMany(&it, batch, COUNT_OF(batch)))) {
         for (unsigned i = 0; i < n; i++) replyItem(c, &batch[i]);
+        if (jobPoint(c, n)) break;
     }
     setIteratorClear(&it);
 }
@@ -165,6 +167,7 @@ void setReplyAll(ctx *c, const robj *o) {
 void smembersCommand(ctx *c) {
     robj *o;
     if (!findRead(c, &o)) return;
+    if (o && jobStart(c, setLength(o))) return;
     if (o) {
         setReplyAll(c, o);
     } else {

@@ -10,6 +10,7 @@
 #include "cmd/procs.h"
 #include "cmd/set_priv.h"
 #include "ds/hyperloglog.h"
+#include "engine/job.h"
 
 enum {
     BATCH = 32,
@@ -41,6 +42,25 @@ static bool findSources(ctx *c, int first, int end, sources *out) {
         out->missing += !o;
         out->sets[out->count++] = o;
     }
+    return true;
+}
+
+/* How many members a command on the sets visits, about: `all` of them, or those of the smallest set
+ * and as many lookups in each of the others. */
+static uint64_t workOf(const sources *s, bool all) {
+    uint64_t sum = 0, least = s->count ? UINT64_MAX : 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t length = s->sets[i] ? setLength(s->sets[i]) : 0;
+        sum += length;
+        if (length < least) least = length;
+    }
+    return all ? sum : least * s->count;
+}
+
+/* Makes the command a job if it has that much to do: then the sources are freed. */
+static bool runsAsJob(ctx *c, sources *s, bool all) {
+    if (!jobStart(c, workOf(s, all))) return false;
+    memFree(s->sets);
     return true;
 }
 
@@ -108,7 +128,7 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
     } else {
         setIteratorInitUnordered(&it, from);
     }
-    while (more && (n = setNextMany(&it, batch, BATCH))) {
+    while (more && (n = setNextMany(&it, batch, BATCH)) && !jobPoint(r->c, n)) {
         r->visited += n;
         for (size_t i = 0; i < count && n > 0; i++) {
             uint32_t found = setHasMany(others[i], batch, n);
@@ -156,7 +176,7 @@ static void intersect(result *r, sources *s) {
 void sinterCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, false)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     intersect(&r, &s);
@@ -215,12 +235,12 @@ static bool parseNumkeys(ctx *c, int *keys) {
 
 /* Runs a command with the arguments "numkeys key [key ...] [LIMIT limit]": replies how many members
  * `combine` finds, at most the limit. */
-static void replyCard(ctx *c, void (*combine)(result *r, sources *s)) {
+static void replyCard(ctx *c, void (*combine)(result *r, sources *s), bool all) {
     int keys;
     int64_t limit;
     if (!parseNumkeys(c, &keys) || !parseLimit(c, 2 + keys, &limit)) return;
     sources s;
-    if (!findSources(c, 2, 2 + keys, &s)) return;
+    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, all)) return;
     result r = {.c = c, .limit = (uint64_t)limit};
     combine(&r, &s);
     memFree(s.sets);
@@ -229,7 +249,7 @@ static void replyCard(ctx *c, void (*combine)(result *r, sources *s)) {
 
 /* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all sets,
  * at most the limit. */
-void sintercardCommand(ctx *c) { replyCard(c, intersect); }
+void sintercardCommand(ctx *c) { replyCard(c, intersect, false); }
 
 /* ------------------------------------------------------------------ union */
 
@@ -248,7 +268,7 @@ static robj *unite(const ctx *c, const sources *s) {
         unsigned n;
         bool added;
         setIteratorInit(&it, s->sets[i]);
-        while ((n = setNextMany(&it, batch, BATCH))) {
+        while ((n = setNextMany(&it, batch, BATCH)) && !jobPoint(c, n)) {
             for (unsigned k = 0; k < n; k++) into = setAdd(into, &batch[k], &limits, &added);
         }
         setIteratorClear(&it);
@@ -290,7 +310,7 @@ static void replyUnionInParts(ctx *c, const sources *s) {
 void sunionCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, true)) return;
     dropMissing(&s);
     if (s.count == 1) {
         setReplyAll(c, s.sets[0]);
@@ -317,7 +337,7 @@ void sunionstoreCommand(ctx *c) {
 /* Counts the members of the union, at most the limit. A few sets are counted without building the
  * union: all members of the largest set, then the members of each further set that are in no larger
  * one. */
-static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
+static uint64_t countUnion(ctx *c, sources *s, uint64_t limit) {
     dropMissing(s);
     size_t sets = s->count;
     if (sets == 0) return 0;
@@ -330,7 +350,7 @@ static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
         return limit && count > limit ? limit : count;
     }
     for (size_t i = sets - 1; i > 0 && (!limit || count < limit); i--) {
-        result r = {.limit = limit ? limit - count : 0};
+        result r = {.c = c, .limit = limit ? limit - count : 0};
         filter(&r, s->sets[i - 1], s->sets + i, sets - i, false);
         count += r.count;
     }
@@ -338,7 +358,7 @@ static uint64_t countUnion(const ctx *c, sources *s, uint64_t limit) {
 }
 
 /* Estimates the size of the union with a HyperLogLog (standard error: 0.81 %). */
-static uint64_t estimateUnion(const sources *s) {
+static uint64_t estimateUnion(const ctx *c, const sources *s) {
     uint8_t *registers = memCalloc(HLL_REGISTERS, 1);
     char digits[NUMBER_TEXT_MAX];
     for (size_t i = 0; i < s->count; i++) {
@@ -347,7 +367,7 @@ static uint64_t estimateUnion(const sources *s) {
         listpackItem batch[BATCH];
         unsigned n;
         setIteratorInitUnordered(&it, s->sets[i]);
-        while ((n = setNextMany(&it, batch, BATCH))) {
+        while ((n = setNextMany(&it, batch, BATCH)) && !jobPoint(c, n)) {
             for (unsigned k = 0; k < n; k++) {
                 hllUpdate update = hllUpdateOf(listpackText(&batch[k], digits));
                 if (registers[update.index] < update.rank)
@@ -371,9 +391,9 @@ void sunioncardCommand(ctx *c) {
     bool approximate = more < c->argc && ctxArgIs(c, more, "approx");
     if (!parseLimit(c, more + approximate, &limit)) return;
     sources s;
-    if (!findSources(c, 2, 2 + keys, &s)) return;
+    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, true)) return;
     uint64_t most = (uint64_t)limit;
-    uint64_t count = approximate ? estimateUnion(&s) : countUnion(c, &s, most);
+    uint64_t count = approximate ? estimateUnion(c, &s) : countUnion(c, &s, most);
     memFree(s.sets);
     replyInteger(c, (int64_t)(most && count > most ? most : count));
 }
@@ -384,19 +404,24 @@ void sunioncardCommand(ctx *c) {
  * each member in all others if these are many and small. */
 static void subtract(result *r, const sources *s) {
     hotCheck(s->count > 0);
-    robj *rest = objectCopy(s->sets[0], SLICE(""), 0);
+    const sources first = {.sets = s->sets, .count = 1};
+    bool sliced = r->c->flags & CTX_SLICED; /* a copy is made in one piece */
+    robj *rest = sliced ? unite(r->c, &first) : objectCopy(s->sets[0], SLICE(""), 0);
     setIterator it;
     listpackItem member;
     for (size_t i = 1; i < s->count && setLength(rest) > 0; i++) {
         setIteratorInit(&it, s->sets[i]);
         while (setNext(&it, &member) && setLength(rest) > 0) {
             (void)setRemove(&rest, &member); /* it may be missing */
+            if (jobPoint(r->c, 1)) break;
         }
         setIteratorClear(&it);
     }
     r->all = setLength(rest);
     setIteratorInit(&it, rest);
-    do { r->visited++; } while (setNext(&it, &member) && resultAdd(r, &member));
+    do {
+        r->visited++;
+    } while (setNext(&it, &member) && resultAdd(r, &member) && !jobPoint(r->c, 1));
     setIteratorClear(&it);
     resultFlush(r); /* the collected members are those of `rest` */
     objectFree(rest);
@@ -436,7 +461,7 @@ static void differ(result *r, sources *s) {
 void sdiffCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, true)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     differ(&r, &s);
@@ -461,4 +486,4 @@ void sdiffstoreCommand(ctx *c) {
 
 /* SDIFFCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members of the first set
  * contained in no other, at most the limit. */
-void sdiffcardCommand(ctx *c) { replyCard(c, differ); }
+void sdiffcardCommand(ctx *c) { replyCard(c, differ, true); }

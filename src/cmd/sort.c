@@ -6,6 +6,7 @@
 #include <locale.h>
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/str.h"
@@ -14,6 +15,7 @@
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
 #include "ds/key_sort.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/user.h"
 #include "store/type_hash.h"
@@ -164,6 +166,7 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
  * offset in there. */
 static void keepItem(sorter *s, const listpackItem *item) {
     hotCheck(s->items);
+    (void)fiberPoint(1); /* as many are kept as were counted */
     listpackItem *kept = &s->items[s->item_count++];
     *kept = *item;
     if (!item->ptr) return;
@@ -224,28 +227,29 @@ static void gather(sorter *s) {
 
 /* ------------------------------------------------------------------ order */
 
-/* The current sort, for the comparison functions. */
-static const sorter *sorting;
-
 /* Equal elements keep their order. */
-static int finish(int order, const sortKey *a, const sortKey *b) {
-    if (order) return sorting->descending ? -order : order;
+static int finish(const sorter *s, int order, const sortKey *a, const sortKey *b) {
+    if (order) return s->descending ? -order : order;
     return (a->index > b->index) - (a->index < b->index);
 }
 
 /* Equal scores are ordered by the elements' texts; a missing key comes before any text. */
-static int compareKeys(const void *a, const void *b) {
+static int compareKeys(const void *a, const void *b, void *context) {
+    const sorter *s = context;
     const sortKey *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
-    if (!sorting->texts) {
+    (void)fiberPoint(1); /* elements that are half sorted are of no use */
+    if (!s->texts) {
         char x_digits[NUMBER_TEXT_MAX], y_digits[NUMBER_TEXT_MAX];
-        return finish(sliceCompare(listpackText(&sorting->items[x->index], x_digits),
-                                   listpackText(&sorting->items[y->index], y_digits)),
+        return finish(s,
+                      sliceCompare(listpackText(&s->items[x->index], x_digits),
+                                   listpackText(&s->items[y->index], y_digits)),
                       x, y);
     }
-    slice first = sorting->texts[x->index], second = sorting->texts[y->index];
-    if (!first.ptr || !second.ptr) return finish((first.ptr != NULL) - (second.ptr != NULL), x, y);
-    return finish(sliceCompare(first, second), x, y);
+    slice first = s->texts[x->index], second = s->texts[y->index];
+    if (!first.ptr || !second.ptr)
+        return finish(s, (first.ptr != NULL) - (second.ptr != NULL), x, y);
+    return finish(s, sliceCompare(first, second), x, y);
 }
 
 /* Maps a score to an integer that increases with it. */
@@ -286,6 +290,7 @@ static bool readScores(ctx *c, sorter *s) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
         double score = 0;
+        (void)fiberPoint(1); /* all keys are compared */
         if (!s->by && !s->items[i].ptr) {
             score = (double)s->items[i].number;
         } else if (sortTextOf(c, s, i, digits, &text) && !parseScore(text, &score)) {
@@ -338,6 +343,7 @@ static void readTexts(ctx *c, sorter *s) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
         s->keys[i] = (sortKey){flip, {i}};
+        (void)fiberPoint(1); /* all keys are compared */
         if (!sortTextOf(c, s, i, digits, &text)) continue;
         bool copies = collated || !isOwnText(s, i);
         if (copies) text = keepText(s, text, collated);
@@ -360,7 +366,7 @@ static void swapKeys(sortKey *a, sortKey *b) {
 }
 
 /* Quickselect: moves the key with rank `at` to its place, with smaller keys before it. */
-static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
+static void selectKey(sorter *s, size_t first, size_t count, size_t at) {
     hotCheck(at < first + count);
     hotCheck(first <= at);
     while (count > 1) {
@@ -368,7 +374,8 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
         swapKeys(&keys[randomUniform(count)], &keys[count - 1]);
         size_t less = 0;
         for (size_t i = 0; i + 1 < count; i++) {
-            if (s->compare(&keys[i], &keys[count - 1]) < 0) swapKeys(&keys[i], &keys[less++]);
+            (void)fiberPoint(1);
+            if (s->compare(&keys[i], &keys[count - 1], s) < 0) swapKeys(&keys[i], &keys[less++]);
         }
         swapKeys(&keys[less], &keys[count - 1]);
         if (first + less == at) return;
@@ -382,15 +389,13 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
 }
 
 /* Sorts the requested range; the elements before and after it stay unordered. */
-static void sortRange(const sorter *s) {
+static void sortRange(sorter *s) {
     hotCheck(s->from + s->count <= s->item_count);
     size_t end = s->from + s->count;
     if (s->count == 0) return;
-    sorting = s;
     if (s->from > 0) selectKey(s, 0, s->item_count, s->from);
     if (end < s->item_count) selectKey(s, s->from, s->item_count - s->from, end);
-    keySort(s->keys + s->from, s->count, s->compare);
-    sorting = NULL;
+    keySort(s->keys + s->from, s->count, s->compare, s);
 }
 
 /* ------------------------------------------------------------------ replies */
@@ -399,7 +404,7 @@ static void sortRange(const sorter *s) {
 typedef void resultProc(ctx *c, sorter *s, const listpackItem *item);
 
 static void visitResult(ctx *c, sorter *s, resultProc *visit) {
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < s->count && !jobPoint(c, 1); i++) {
         const listpackItem *item = &s->items[s->unsorted ? i : s->keys[s->from + i].index];
         if (s->get_count == 0) visit(c, s, item);
         for (int j = 0; j < s->get_count; j++) {
@@ -443,7 +448,7 @@ static bool sortAll(ctx *c, sorter *s) {
         s->by = 0;
     }
     gather(s);
-    if (s->unsorted) return true;
+    if (s->unsorted || jobPoint(c, 0)) return true;
     s->keys = memNewArray(sortKey, s->item_count + 1);
     if (s->alpha) {
         readTexts(c, s);
@@ -484,10 +489,16 @@ static bool findSource(ctx *c, sorter *s) {
     return true;
 }
 
+/* True if all that the result depends on is in the value: only then it may be read in slices. */
+static bool looksNothingUp(const sorter *s) {
+    return !s->store && (!s->by || s->unsorted) && !s->get_count;
+}
+
 static void run(ctx *c, bool reads_only) {
     sorter s = {.reads_only = reads_only};
     if (!parseRequest(c, &s)) goto done;
     if (!findSource(c, &s)) goto done;
+    if (s.o && looksNothingUp(&s) && jobStart(c, typeOf(s.o)->length(s.o))) goto done;
     if (s.o && !sortAll(c, &s)) goto done;
     if (s.store) {
         visitResult(c, &s, storeResult);

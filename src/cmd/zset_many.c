@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/number.h"
 #include "cmd/collection.h"
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
+#include "engine/job.h"
 #include "store/type_set.h"
 
 /* ------------------------------------------------------------------ sources */
@@ -225,7 +227,7 @@ static void unite(const job *j, zsetBuilder *into) {
         sourceIterator it;
         zsetPair pair;
         sourceBegin(&it, s);
-        while (sourceNext(&it, &pair)) {
+        while (sourceNext(&it, &pair) && !fiberPoint(1)) {
             bool created;
             void *arg_index = zsetBuilderAt(into, pair.member, &created);
             double score = weightedScore(j, s, pair.score);
@@ -259,7 +261,7 @@ static void visitCommon(const job *j, commonProc *visit, void *arg) {
     unsigned n;
     bool more = true;
     sourceBegin(&it, &j->sources[0]);
-    while (more && (n = sourceNextMany(&it, pairs))) {
+    while (more && (n = sourceNextMany(&it, pairs)) && !fiberPoint(n)) {
         for (unsigned k = 0; k < n; k++)
             pairs[k].score = weightedScore(j, &j->sources[0], pairs[k].score);
         for (size_t i = 1; i < j->count && n > 0; i++) n = keepCommon(j, &j->sources[i], pairs, n);
@@ -290,7 +292,7 @@ static void subtractFound(const job *j, zsetBuilder *into) {
     zsetPair pairs[ZSET_MANY];
     unsigned n;
     sourceBegin(&it, &j->sources[0]);
-    while ((n = sourceNextMany(&it, pairs))) {
+    while ((n = sourceNextMany(&it, pairs)) && !fiberPoint(n)) {
         for (size_t i = 1; i < j->count && n > 0; i++) n = keepOthers(&j->sources[i], pairs, n);
         for (unsigned k = 0; k < n; k++) zsetBuilderAppend(into, &pairs[k]);
     }
@@ -315,12 +317,12 @@ static void subtract(const job *j, zsetBuilder *into) {
     bool created;
     zsetBuilderReserve(into, length);
     sourceBegin(&it, first);
-    while (sourceNext(&it, &pair))
+    while (sourceNext(&it, &pair) && !fiberPoint(1))
         zsetBuilderWrite(zsetBuilderAt(into, pair.member, &created), pair.score);
     sourceEnd(&it);
     for (size_t i = 1; i < j->count; i++) {
         sourceBegin(&it, &j->sources[i]);
-        while (sourceNext(&it, &pair)) zsetBuilderRemove(into, pair.member);
+        while (sourceNext(&it, &pair) && !fiberPoint(1)) zsetBuilderRemove(into, pair.member);
         sourceEnd(&it);
     }
 }
@@ -353,9 +355,27 @@ static void replyBuilt(void *arg, const zsetPair *pair) {
     zsetReplyPair(r->c, pair, r->scores, true);
 }
 
+/* How many members the command visits, about. */
+static uint64_t workOf(const job *j) {
+    uint64_t sum = 0, least = UINT64_MAX;
+    for (size_t i = 0; i < j->count; i++) {
+        uint64_t length = sourceLength(&j->sources[i]);
+        sum += length;
+        if (length < least) least = length;
+    }
+    return j->operation == OPERATION_INTER ? least * j->count : sum;
+}
+
+/* Makes the command a job in slices if it has much to do: then the sources are freed. */
+static bool runsInSlices(ctx *c, job *j) {
+    if (!jobStart(c, workOf(j))) return false;
+    memFree(j->sources);
+    return true;
+}
+
 static void replyJob(ctx *c, setOperation operation) {
     job j = {.operation = operation};
-    if (!parseJob(c, &j, 1)) return;
+    if (!parseJob(c, &j, 1) || runsInSlices(c, &j)) return;
     zsetBuilder built;
     zsetBuilderInit(&built);
     compute(&j, &built);
@@ -452,7 +472,7 @@ static bool countCommon(void *arg, const zsetPair *pair) {
  * sources, at most the limit. */
 void zintercardCommand(ctx *c) {
     job j = {.operation = OPERATION_INTER, .counts = true};
-    if (!parseJob(c, &j, 1)) return;
+    if (!parseJob(c, &j, 1) || runsInSlices(c, &j)) return;
     qsort(j.sources, j.count, sizeof(*j.sources), compareLengths);
     counter n = {.limit = (uint64_t)j.limit};
     visitCommon(&j, countCommon, &n);

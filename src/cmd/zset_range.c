@@ -9,6 +9,7 @@
 #include "cmd/procs.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/zset_priv.h"
+#include "engine/job.h"
 
 /* ------------------------------------------------------------------ bounds */
 
@@ -176,6 +177,7 @@ static void replyRange(ctx *c, const query *q, const robj *o) {
     hotCheck(!o || objectType(o) == TYPE_ZSET);
     zsetRange r = {0, 0};
     if (o) r = findMembers(q, o);
+    if (jobStart(c, r.count)) return;
     zsetReplyHead(c, r.count, q->scores, true);
     if (r.count == 0) return;
     zsetCursor cursor;
@@ -186,6 +188,7 @@ static void replyRange(ctx *c, const query *q, const robj *o) {
         check(count > 0);
         for (unsigned i = 0; i < count; i++) zsetReplyPair(c, &pairs[i], q->scores, true);
         r.count -= count;
+        if (jobPoint(c, count)) break;
     }
 }
 

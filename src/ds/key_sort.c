@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sorting of keys (key_sort.h). ANY_THREAD. */
+#define _GNU_SOURCE /* for qsort_r() */
 #include "ds/key_sort.h"
 
 #include <stdlib.h>
@@ -8,12 +9,14 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/assert.h"
+#include "base/fiber.h"
 
 enum {
     BYTES = 8,
     VALUES = 256,
     COMPARISON_SORT_MAX = 100, /* fewer keys are sorted faster by comparison */
+    CHUNK = 1024,              /* keys between two points of a fiber, ... */
+    POINTS = 64,               /* ... which take as long as so many elements */
 };
 
 /* Radix sort by `order`, from the lowest byte; stable. */
@@ -22,6 +25,7 @@ static void sortByOrder(sortKey *keys, size_t count) {
     size_t ends[BYTES][VALUES] = {{0}};
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < BYTES; k++) ends[k][keys[i].order >> 8 * k & 255]++;
+        if (i % CHUNK == CHUNK - 1) (void)fiberPoint(POINTS); /* half sorted keys are of no use */
     }
     sortKey *from = keys, *spare = memNewArray(sortKey, count), *to = spare;
     for (size_t k = 0; k < BYTES; k++) {
@@ -33,7 +37,10 @@ static void sortByOrder(sortKey *keys, size_t count) {
             ends[k][value] = place;
             place += some;
         }
-        for (size_t i = 0; i < count; i++) to[ends[k][from[i].order >> 8 * k & 255]++] = from[i];
+        for (size_t i = 0; i < count; i++) {
+            to[ends[k][from[i].order >> 8 * k & 255]++] = from[i];
+            if (i % CHUNK == CHUNK - 1) (void)fiberPoint(POINTS);
+        }
         sortKey *kept = from;
         from = to;
         to = kept;
@@ -42,14 +49,14 @@ static void sortByOrder(sortKey *keys, size_t count) {
     memFree(spare);
 }
 
-void keySort(sortKey *keys, size_t count, keyCompareProc *compare) {
+void keySort(sortKey *keys, size_t count, keyCompareProc *compare, void *context) {
     if (count < COMPARISON_SORT_MAX) {
-        if (count > 1) qsort(keys, count, sizeof(*keys), compare);
+        if (count > 1) qsort_r(keys, count, sizeof(*keys), compare, context);
         return;
     }
     sortByOrder(keys, count);
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && keys[end].order == keys[i].order;) end++;
-        if (end - i > 1) qsort(keys + i, end - i, sizeof(*keys), compare);
+        if (end - i > 1) qsort_r(keys + i, end - i, sizeof(*keys), compare, context);
     }
 }

@@ -16,8 +16,8 @@ typedef struct sortKey {
     };
 } sortKey;
 
-/* As for qsort(): compares `order` first, then what else distinguishes the keys. */
-typedef int keyCompareProc(const void *a, const void *b);
-void keySort(sortKey *keys, size_t count, keyCompareProc *compare);
+/* As for qsort_r(): compares `order` first, then what else distinguishes the keys. */
+typedef int keyCompareProc(const void *a, const void *b, void *context);
+void keySort(sortKey *keys, size_t count, keyCompareProc *compare, void *context);
 
 #endif

@@ -42,6 +42,7 @@ struct blockWait {
     bool any_type;
     bool when_gone;
     bool not_by_user;
+    bool is_run;
     bool silent;      /* its reply is suppressed by CLIENT REPLY */
     bool again;       /* it ran again and still found nothing */
     bool over;        /* blockFinish() was called */
@@ -58,6 +59,7 @@ struct blockWait {
     bool (*may_time_out)(const void *state);
     void *state;
     void (*free_state)(void *state);
+    size_t (*state_memory)(const void *state);
     int key_count;
     keyWait keys[];
 };
@@ -243,6 +245,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .any_type = params->any_type,
                      .not_by_user = params->not_by_user,
                      .when_gone = params->when_gone,
+                     .is_run = params->is_run,
                      .holds_reply = params->holds_reply,
                      .silent = c->out != &s->out && !(c->flags & CTX_MAY_BLOCK),
                      .secrets = ctxSecrets(c),
@@ -255,6 +258,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .finish = params->finish,
                      .state = params->state,
                      .free_state = params->free_state,
+                     .state_memory = params->memory,
                      .key_count = params->key_count};
     w->memory = memSizeOf(w) + keepRequest(w, c, params);
     listAppend(&blocked.waits[w->kind], &w->all);
@@ -335,7 +339,18 @@ void blockForget(session *s) {
     hotCheck(!s->blocked);
 }
 
-size_t blockMemory(const session *s) { return s->blocked ? s->blocked->memory : 0; }
+size_t blockMemory(const session *s) {
+    const blockWait *w = s->blocked;
+    if (!w) return 0;
+    return w->memory + (w->state_memory ? w->state_memory(w->state) : 0);
+}
+
+blockKind blockKindOf(const session *s) { return s->blocked ? s->blocked->kind : BLOCK_KINDS; }
+
+request *blockRequest(const session *s) {
+    check(s->blocked != NULL);
+    return &s->blocked->kept;
+}
 
 const command *blockCommand(const session *s) {
     return s->blocked ? s->blocked->kept.command : NULL;
@@ -394,7 +409,11 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     } else {
         uint64_t ticks = executeLater(&c, error.len ? replyGivenError : reply, &w->work);
         bool rejected = error.len != 0;
-        executeAccount(&c, rejected, !rejected && c.flags & CTX_FAILED, ticks);
+        if (w->is_run && !rejected) {
+            executeAccountRun(&c, ticks);
+        } else {
+            executeAccount(&c, rejected, !rejected && c.flags & CTX_FAILED, ticks);
+        }
     }
     outbufClear(&silence);
     release(w);

@@ -38,6 +38,7 @@ typedef enum blockKind {
     BLOCK_OFFSET, /* an acknowledgement of propagated changes: WAIT, WAITAOF */
     BLOCK_MODULE,
     BLOCK_CUSTOM,
+    BLOCK_JOB, /* the end of a command that runs in slices: job.h */
     BLOCK_KINDS,
 } blockKind;
 
@@ -83,7 +84,11 @@ typedef struct blockParams {
     int argc;
     void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
-    bool not_by_user; /* CLIENT UNBLOCK does not end it */
+    size_t (*memory)(const void *state); /* of the state, in bytes; NULL: not counted */
+    bool not_by_user;                    /* CLIENT UNBLOCK does not end it */
+    /* `finish` is the end of the command's run, not of a wait: command observers see it as that of
+     * a command that was woken. */
+    bool is_run;
     /* The command that runs goes on and counts as run; only its reply waits, and precedes that of
      * `finish` or `timed_out`. An error that ends the wait is not replied. For commands of clients
      * themselves, not for those that others run, or that run again. */
@@ -146,6 +151,10 @@ void blockForget(session *s);
 
 /* Memory of a session's wait in bytes. */
 size_t blockMemory(const session *s);
+/* What a session waits for; BLOCK_KINDS: it is not blocked. */
+blockKind blockKindOf(const session *s);
+/* The request of a blocked session, as it was kept: valid until the end of the wait. */
+request *blockRequest(const session *s);
 /* The command that waits; NULL if the session is not blocked. */
 const command *blockCommand(const session *s);
 /* The slot of the first key that it waits for; -1: it waits for none. */

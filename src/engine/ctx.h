@@ -44,6 +44,7 @@ enum ctxFlag {
     CTX_HOLDS_REPLY = 1u << 19, /* its reply waits: blockParams.holds_reply */
     CTX_BY_ENGINE = 1u << 20,   /* of a script of a module's engine: no errors of Lua's */
     CTX_ONE_SLOT = 1u << 21,    /* runs a script whose commands may use the keys of one slot */
+    CTX_SLICED = 1u << 22,      /* runs as a job: job.h */
 };
 
 struct ctx {

@@ -46,6 +46,7 @@ typedef struct engineConfig {
     /* Limits of requests. */
     int64_t proto_max_bulk_len;
     int prefetch_batch_max_size;
+    int command_slice_us; /* of jobs, in each turn of the loop; 0: there are no jobs */
     /* Command log: times in microseconds, sizes in bytes, -1: off. */
     int64_t commandlog_execution_slower_than, commandlog_slow_execution_max_len;
     int64_t commandlog_request_larger_than, commandlog_large_request_max_len;

@@ -451,6 +451,12 @@ void executeAccount(ctx *c, bool rejected, bool failed, uint64_t ticks) {
     if (isObserved(c)) hooksCommandWorked(c, clockTicksToNs(ticks));
 }
 
+void executeAccountRun(ctx *c, uint64_t ticks) {
+    account(c->who, c->cmd, 1, (c->flags & CTX_FAILED) != 0, 0, ticks);
+    c->flags |= CTX_WOKEN;
+    if (isObserved(c)) hooksAfterCommand(c, clockTicksToNs(ticks));
+}
+
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
 
 void executeCountWork(ctx *c, bool as_call, uint64_t ticks) {

@@ -23,6 +23,8 @@ uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work);
 /* Counts a blocked command that was replied by executeLater(): as a call, and optionally as
  * rejected or failed. */
 void executeAccount(ctx *c, bool rejected, bool failed, uint64_t ticks);
+/* The same for one whose run has ended, after some slices: command observers see its end. */
+void executeAccountRun(ctx *c, uint64_t ticks);
 /* Sets the thresholds above which measureNote() is called. */
 void executeSetLimits(const measureLimits *limits);
 

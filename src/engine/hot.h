@@ -28,6 +28,7 @@ typedef struct engineHotLine {
     bool loading;
     bool member_ttls;    /* members of sets or sorted sets have, or had, TTLs */
     bool memory_limited; /* maxmemory is set: call memoryKeep() before each batch */
+    uint32_t job_from;   /* so many elements to read make a job: job.h */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");
 

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "engine/engine_priv.h"
 #include "engine/hotkeys_priv.h"
+#include "engine/job.h"
 #include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
@@ -203,6 +204,8 @@ const configOption engineOptions[] = {
     CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
                INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     /* Latency. */
+    CONFIG_INT("command-slice-us", engineConf.command_slice_us, 500, 0, 1000000,
+               .flags = CONFIG_APPLY_AT_START, .apply = jobApply),
     CONFIG_INT("hotkeys-top-k", engineConf.hotkeys_top_k, 0, 0, 1000,
                .flags = CONFIG_APPLY_AT_START, .apply = hotkeysWindowApply),
     CONFIG_INT("hotkeys-sampling-percentage", engineConf.hotkeys_sampling_percentage, 1, 1, 100,

@@ -4,6 +4,7 @@
 #include "engine/session_report.h"
 
 #include "base/base.h"
+#include "engine/job.h"
 
 enum { PROCS_MAX = 4 };
 
@@ -42,6 +43,6 @@ void sessionDescribe(const session *s, str *out) {
 }
 
 void sessionReportRead(const session *s, sessionReport *out) {
-    *out = (sessionReport){.redirect = -1};
+    *out = (sessionReport){.redirect = -1, .has_job = jobIsOf(s)};
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);
 }

@@ -18,6 +18,7 @@ typedef struct sessionReport {
     bool is_replica;
     bool is_throttled;   /* its write waits as a replica lags: repl-throttling-enabled */
     bool output_is_held; /* it waits for replicas: replication-quorum */
+    bool has_job;        /* its command runs in slices: job.h */
     size_t stream_bytes; /* of the replication stream kept for a replica, and their blocks */
     int64_t stream_blocks;
 } sessionReport;

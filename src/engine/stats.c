@@ -13,6 +13,7 @@
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/hotkeys_priv.h"
+#include "engine/job.h"
 #include "engine/stats_priv.h"
 
 /* Codes of the server's own errors are few, and are listed even if scripts have filled their part
@@ -64,6 +65,7 @@ void statsMakeHistogram(command *cmd) { cmd->latency = memNew(histogram); }
 void statsReset(void) {
     hotCheck(threadIsMain());
     childResetStats();
+    jobResetStats();
     memset(stats.errors, 0, sizeof(stats.errors));
     stats.error_count = 0;
     stats.errors_total = stats.errors_unexpected = stats.errors_overflow = 0;
@@ -109,6 +111,7 @@ static void printStats(str *out) {
     strAppendFormat(out, "unexpected_error_replies:%llu\r\n",
                     (unsigned long long)stats.errors_unexpected);
     strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
+    jobPrintStats(out);
 }
 
 /* Appends a field of INFO that begins with a name of others, so that it remains one field. */

@@ -128,6 +128,7 @@ static slice flagsReported(const session *s, const sessionReport *report, char d
         {s->origin == ORIGIN_IMPORT, 'i'},
         {report->output_is_held, 'q'},
         {report->is_throttled, 'h'},
+        {report->has_job, 'j'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;

@@ -9,6 +9,7 @@
 #include "defrag/defrag.h"
 #include "engine/block.h"
 #include "engine/hooks.h"
+#include "engine/job_gate.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/pause.h"
@@ -42,6 +43,7 @@ static bool resumeReleased(void) {
     bool any = false;
     for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
     for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; (s = jobNextReleased()) != NULL; any = true) s->carrier->resume(s);
     if (unlikely(sharesHold()) && resumeShares()) any = true;
     return any;
 }

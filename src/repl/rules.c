@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "engine/block.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/memory.h"
 #include "engine/options.h"
@@ -172,6 +173,7 @@ const gate replicaStreamGate = {.name = "stream",
 static void endWait(session *s, void *arg) {
     (void)arg;
     if (s->flags & SESSION_INTERNAL) return; /* a call of a module, which is told of its client */
+    if (jobIsOf(s)) return;                  /* its reply is that of the moment at which it began */
     /* The command of a client that reads from replicas can be served here, too. */
     if (s->flags & SESSION_READONLY && !(blockCommand(s)->flags & CMD_WRITE)) return;
     if (s->flags & SESSION_CAPA_REDIRECT) {

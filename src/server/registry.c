@@ -10,6 +10,7 @@
 #include "defrag/defrag.h"
 #include "engine/dictionary_trainer.h"
 #include "engine/engine.h"
+#include "engine/job_gate.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"
@@ -116,6 +117,7 @@ const gate *const serverGateOrder[] = {
     &monitorGate,
     &pauseGate,
     &queueGate,
+    &jobGate,        /* after it: what is queued waits with EXEC */
     &heldOutputGate, /* after it: what is queued is not run now */
     &aofOutputGate,  /* for the same reason */
 };

@@ -70,6 +70,7 @@ void dbMakeTables(db *d) {
 
 void storeHideSlot(keyspace *k, int slot, bool hide) {
     check(storeNow.slotted);
+    if (k == &storeNow.main) readingBeforeWhole(NULL);
     if (!k->hidden) k->hidden = memNew(slotMask);
     if (hide) {
         slotMaskAdd(k->hidden, slot);
@@ -166,6 +167,8 @@ void dbExchange(db *a, db *b) {
 
 void storeSwap(db *a, db *b) {
     check(a->in == b->in);
+    readingBeforeWhole(a);
+    readingBeforeWhole(b);
     dbExchange(a, b);
     if (a->in == keyspaceMain()) dictionariesSwap(a->id, b->id);
 }
@@ -388,7 +391,8 @@ static NO_INLINE robj *findAnyHead(db *d, slice key, uint64_t hash, storeLook lo
 /* `any` is one of the two above. */
 ALWAYS_INLINE robj *findUsual(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at,
                               findAnyProc *any) {
-    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.saving)) return any(d, key, hash, look, at);
+    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.watches))
+        return any(d, key, hash, look, at);
     tableNear near = findNear(d, key, hash, &at->at);
     if (near == NEAR_MISSING) return NULL;
     if (unlikely(near == NEAR_UNKNOWN)) return any(d, key, hash, look, at);
@@ -667,7 +671,7 @@ static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned fl
     hotCheck(mayChange(d));
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (objectLru(o) == 0) objectSetLru(o, accessFresh());
-    if (unlikely(storeNow.saving)) savingAdded(d, at->at.hash, o);
+    if (unlikely(storeNow.watches)) watchedAdded(d, at->at.hash, o);
     kvstoreInsertAt(d->keys, slotOf(at->at.hash), &at->at, o, flags);
     noteAdded(d, objectKey(o));
 }
@@ -786,7 +790,7 @@ static void add(const dbKey *to, robj *o) {
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
     objectSetMarked(o, false); /* another one's, if it was moved */
-    if (storeNow.saving) savingAdded(to->db, to->hash, o);
+    if (unlikely(storeNow.watches)) watchedAdded(to->db, to->hash, o);
     kvstoreInsertAt(to->db->keys, slotOf(to->hash), &at.at, o, dbWordFlags(o));
     noteAdded(to->db, to->key);
 }
@@ -811,6 +815,7 @@ status dbCopy(const dbKey *from, const dbKey *to) {
 
 uint64_t dbFlush(db *d, bool later) {
     hotCheck(mayChange(d));
+    readingBeforeWhole(d);
     const keyspace *k = d->in;
     keyspace *before = keyspaceUse(d->in);
     uint64_t count = dbSize(d), others = 0;
@@ -828,6 +833,7 @@ uint64_t dbFlush(db *d, bool later) {
 
 uint64_t storeFlush(keyspace *k, bool later) {
     hotCheck(mayChange(k->dbs[0]));
+    if (k == &storeNow.main) readingBeforeWhole(NULL);
     keyspace *before = keyspaceUse(k);
     uint64_t count = 0;
     int freed = 0;
@@ -918,6 +924,7 @@ static void tellFlushed(void *arg, const robj *o) { removalTell(arg, o, REMOVAL_
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
     hotCheck(slot >= 0);
     hotCheck(slot < SLOT_COUNT);
+    readingBeforeWhole(d);
     uint64_t count = dbSlotCount(d, slot);
     const hashtable *table = kvstoreTable(d->keys, slot);
     if (savingTakeSlot(d, slot, table)) savingLetGo(table);

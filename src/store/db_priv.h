@@ -59,6 +59,7 @@ typedef struct storeState {
     keyspace *used;      /* whose memory new objects get */
     bool slotted;
     bool touch_lru;        /* lookups note the time; the hot path's one test */
+    bool watches;          /* somebody hears of changes before: the next one, or reading.h */
     bool saving;           /* objects are passed on before they change: saving.h */
     bool saving_values;    /* elements of some values, too: saving_value.h */
     bool tells_removals;   /* one of the next two: removal.c */
@@ -121,19 +122,35 @@ uint64_t savingDetachedKeys(void);
 void savingFreeDetached(void);
 /* Ends the walk: all objects are going to be freed. */
 void savingStop(void);
+
+/* ---- reading.c ---- */
+
+/* Sets storeNow.watches. */
+void storeUpdateWatches(void);
+/* While storeNow.watches is set: before an object of a table is changed; before a new one is added,
+ * or one is removed. */
+void watchedBefore(const db *d, uint64_t hash, robj *o);
+void watchedAdded(const db *d, uint64_t hash, robj *o);
+void watchedRemoving(const db *d, uint64_t hash, const robj *o);
+/* Before tables of the database (NULL: of any of the main keyspace) are removed or exchanged. */
+void readingBeforeWhole(const db *d);
+/* True if the object is being read, so that it is not to be removed now if that can be helped. */
+bool readingHolds(const db *d, uint64_t hash);
+/* False while objects and elements must not be moved. */
+bool readingMoves(void);
 /* False in a nested turn, in which a command runs that must not see changes of others. */
 static inline bool mayChange(const db *d) {
     return !storeNow.unchanging || d->in != &storeNow.main;
 }
 ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
     hotCheck(mayChange(d));
-    if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
+    if (unlikely(storeNow.watches)) watchedBefore(d, hash, o);
 }
 
 /* ---- removal.c ---- */
 
-/* While storeNow.saving or storeNow.tells_removals is set: before a key is removed or given another
- * value. */
+/* While storeNow.watches or storeNow.tells_removals is set: before a key is removed or given
+ * another value. */
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why);
 /* Whether types want to hear of removals. */
 void removalSetUnlinks(bool on);
@@ -141,7 +158,7 @@ void removalSetUnlinks(bool on);
 void removalTell(db *d, const robj *o, storeRemoval why);
 ALWAYS_INLINE void beforeRemoval(db *d, uint64_t hash, robj *o, storeRemoval why) {
     hotCheck(mayChange(d));
-    if (unlikely(storeNow.saving | storeNow.tells_removals)) removalBefore(d, hash, o, why);
+    if (unlikely(storeNow.watches | storeNow.tells_removals)) removalBefore(d, hash, o, why);
 }
 
 /* ---- keyspace.c ---- */

@@ -66,6 +66,11 @@ static void addSample(db *d, const evictRule *rule) {
     }
 }
 
+/* True if the object is being read over several turns. */
+static bool isHeld(const candidate *c) {
+    return unlikely(storeNow.watches) && readingHolds(c->d, c->hash);
+}
+
 /* True if the object is still in its table. */
 static bool isStillStored(const candidate *c) {
     return !isHidden(c->d, c->hash) && kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
@@ -101,7 +106,7 @@ static candidate takeBest(const keyspace *k, const evictRule *rule) {
     while ((best = bestOfPool(k->pool))) {
         candidate taken = *best;
         best->o = NULL;
-        if (!isStillStored(&taken)) continue;
+        if (!isStillStored(&taken) || isHeld(&taken)) continue;
         if (rule->only_volatile && !objectHasExpire(taken.o)) continue;
         uint64_t score = scoreOf(taken.o, rule->order);
         if (score < taken.score) {
@@ -138,9 +143,14 @@ static candidate bestVictim(keyspace *k, const evictRule *rule) {
 }
 
 static candidate randomKey(db *d, const evictRule *rule) {
-    candidate c = {.d = d};
-    c.o = rule->only_volatile ? kvstoreRandomVolatile(d->keys, NULL) : kvstoreRandom(d->keys, NULL);
-    if (c.o) c.hash = storeHash(objectKey(c.o));
+    candidate c;
+    int tries = 8; /* more than that: its reader has to finish */
+    do {
+        c = (candidate){.d = d};
+        c.o = rule->only_volatile ? kvstoreRandomVolatile(d->keys, NULL)
+                                  : kvstoreRandom(d->keys, NULL);
+        if (c.o) c.hash = storeHash(objectKey(c.o));
+    } while (c.o && isHeld(&c) && --tries);
     return c;
 }
 

@@ -81,6 +81,7 @@ static void visit(void *context, void *entry, unsigned flags) {
         return;
     }
     w->expired++;
+    if (unlikely(storeNow.watches) && readingHolds(w->db, storeHash(objectKey(o)))) return;
     if (unlikely(storeNow.expects_changes)) {
         noteName(&w->found, o);
     } else {

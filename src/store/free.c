@@ -367,6 +367,7 @@ bool storeReclaim(void) {
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     keyspace *k = keyspaceMain();
     check(storeNow.used == k);
+    if (!readingMoves()) return true;
     slabStore *s = slabKeyspace();
     slabCompactReport done = {0};
     int64_t half_us = plan->budget_us / 2;

@@ -250,6 +250,7 @@ static bool expireKey(db *d, unsigned index, walk *w) {
     robj *o = objectAgain(d, index);
     uint64_t hash = o ? walked->keys[index]->hash : 0;
     if (!o || objectIsExpired(o, w->now_ms) || isHidden(d, hash)) return true;
+    if (unlikely(storeNow.watches) && readingHolds(d, hash)) return true;
     uint64_t cursor = d->field_key == hash ? d->field_cursor : 0, looked = 0;
     uint64_t dead_before = w->expired;
     d->field_key = 0;

@@ -86,6 +86,7 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
     hotCheck(threadIsMain());
     check(a->count == b->count);
     if (a == b) return;
+    readingBeforeWhole(NULL);
     storeSavingAbandon(); /* what is passed on belongs to the main keyspace */
     savingFreeDetached();
     for (int i = 0; i < a->count; i++) dbExchange(a->dbs[i], b->dbs[i]);

@@ -73,12 +73,14 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look) {
     uint64_t wanted = memberTimesDue(times, look.bits >> 1);
     if (wanted == memberTimesHidden(times)) return;
     /* Not beforeChange(): the dataset remains the same, so this is no change of the keyspace. */
-    if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
+    if (unlikely(storeNow.watches)) watchedBefore(d, hash, o);
     hideFirst(o, wanted);
 }
 
 void membersShowAll(robj *o) {
-    if (membersHidden(o)) hideFirst(o, 0);
+    if (!membersHidden(o)) return;
+    readingBeforeWhole(NULL); /* the values that are being read are not known here */
+    hideFirst(o, 0);
 }
 
 /* ------------------------------------------------------------------ removal */

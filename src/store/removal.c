@@ -40,5 +40,6 @@ void removalTell(db *d, const robj *o, storeRemoval why) {
 
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why) {
     beforeChange(d, hash, o);
+    if (storeNow.watches) watchedRemoving(d, hash, o);
     if (storeNow.tells_removals) removalTell(d, o, why);
 }

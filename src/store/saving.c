@@ -86,6 +86,7 @@ void storeSavingBegin(const storeSaver *saver, const slotMask *slots) {
     }
     savingValuesBegin(saver);
     saving.runs = storeNow.saving = true;
+    storeUpdateWatches();
 }
 
 /* ------------------------------------------------------------------ changes */
@@ -205,6 +206,7 @@ static void endWalk(void) {
     saving.visited = NULL;
     saving.visited_cap = 0;
     saving.runs = storeNow.saving = false;
+    storeUpdateWatches();
 }
 
 static void stepTable(const hashtable *t, uint64_t buckets) {
@@ -301,6 +303,7 @@ bool storeSavingStep(uint64_t buckets) {
 
 void storeSavingAbandon(void) {
     storeNow.saving = false;
+    storeUpdateWatches();
     forgetTaken();
     savingValuesDrop();
 }

@@ -131,10 +131,9 @@ int64_t dbMeanTtl(const db *d);
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFind() for commands that read: counts hits and misses. */
 robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
-/* Both for commands that use no more of the object than its type, key, expiry time and access, or
- * that replace or remove it: its value may be compressed (compressed.h). That of the others never
- * is; a plain object that dbFindRead() returns is valid until the end of the command, and must not
- * be changed. */
+/* Both for commands that use only type, key, expiry time and access of the object, or replace or
+ * remove it: its value may be compressed (compressed.h). That of the others never is; a plain one
+ * that dbFindRead() returns is valid until the end of the command, and must not be changed. */
 robj *dbFindHead(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look);
 /* dbFind() for commands that reply the value they overwrite: counts hits and misses. */

@@ -37,6 +37,7 @@ takenKeys *dbTakeSlot(db *d, int slot) {
     check(threadIsMain());
     check(d->in == keyspaceMain());
     if (!dbSlotCount(d, slot)) return NULL;
+    readingBeforeWhole(d);
     if (unlikely(storeNow.tells_removals)) dbEach(d, slot, tellRemoved, d);
     takenKeys *t = memNew(takenKeys);
     *t = (takenKeys){.from = d, .slot = slot, .table = kvstoreTakeSlot(d->keys, slot)};

@@ -11,6 +11,7 @@
 #include "store/type_set.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "ds/hashtable_inline.h"
@@ -775,6 +776,7 @@ static void freeVisited(void *context, void *entry, unsigned flags) {
     valueFreer *by = context;
     entry = elementVisited(entry, flags);
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
+    (void)fiberPoint(1); /* all are freed */
 }
 
 static void freeLarge(void *value, valueFreer *by) {

@@ -4,6 +4,7 @@
  * an array if they are known to be distinct, and sorted at the end. Main thread only. */
 #include <stdlib.h>
 
+#include "base/fiber.h"
 #include "ds/hashtable_inline.h"
 #include "ds/key_sort.h"
 #include "store/zset_priv.h"
@@ -56,9 +57,11 @@ size_t zsetBuilderCount(const zsetBuilder *b) {
     return b->appended ? b->count : hashtableCount(&b->members);
 }
 
-static int compareRanked(const void *a, const void *b) {
+static int compareRanked(const void *a, const void *b, void *context) {
+    (void)context; /* everything is in the elements */
     const sortKey *first = a, *second = b;
     if (first->order != second->order) return first->order < second->order ? -1 : 1;
+    (void)fiberPoint(1); /* many may have the same score; half sorted they are of no use */
     return orderedCompareText(zsetElementMember(first->entry), zsetElementMember(second->entry));
 }
 
@@ -75,10 +78,13 @@ static void sortAll(zsetBuilder *b) {
     hashtableIterator it;
     hashtableIteratorInit(&it, &b->members, &zset_members);
     void *element;
-    while ((element = hashtableIteratorNext(&it, NULL))) all[n++] = keyOf(element);
+    while ((element = hashtableIteratorNext(&it, NULL))) {
+        all[n++] = keyOf(element);
+        (void)fiberPoint(1); /* all are needed */
+    }
     hashtableIteratorClear(&it);
     check(n == count);
-    keySort(all, count, compareRanked);
+    keySort(all, count, compareRanked, NULL);
     b->sorted = memNewArray(void *, sizeMax(count, 1));
     for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].entry;
     memFree(all);
@@ -91,6 +97,7 @@ void zsetBuilderVisit(zsetBuilder *b, zsetVisitProc *visit, void *arg) {
     for (size_t i = 0; i < count; i++) {
         zsetPair pair = {zsetElementMember(b->sorted[i]), zsetElementScore(b->sorted[i])};
         visit(arg, &pair);
+        if (fiberPoint(1)) break;
     }
 }
 
@@ -156,6 +163,7 @@ robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
 static void freeBuilt(void *context, void *element, unsigned flags) {
     (void)context; /* freed immediately */
     elementFree(elementVisited(element, flags), NULL);
+    (void)fiberPoint(1); /* all are freed */
 }
 
 void zsetBuilderClear(zsetBuilder *b) {

@@ -22,6 +22,7 @@ int test_blob(void);
 int test_bytes(void);
 int test_clock(void);
 int test_error(void);
+int test_fiber(void);
 int test_glob(void);
 int test_hash(void);
 int test_histogram(void);

@@ -12,6 +12,7 @@ int main(void) {
     failed += test_bytes();
     failed += test_clock();
     failed += test_error();
+    failed += test_fiber();
     failed += test_glob();
     failed += test_hash();
     failed += test_histogram();

@@ -17,6 +17,7 @@ int test_packed(void);
 int test_placeholder(void);
 int test_record(void);
 int test_removal(void);
+int test_reading(void);
 int test_saving(void);
 int test_shape(void);
 int test_slab(void);
@@ -47,6 +48,7 @@ int main(void) {
     failed += test_placeholder();
     failed += test_record();
     failed += test_removal();
+    failed += test_reading();
     failed += test_saving();
     failed += test_shape();
     failed += test_slab();

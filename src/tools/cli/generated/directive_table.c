@@ -87,6 +87,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-slave-validity-factor", "10", NULL},
     {"cluster-slot-migration-log-max-len", "1000", NULL},
     {"cluster-slot-stats-enabled", "no", NULL},
+    {"command-slice-us", "500", NULL},
     {"commandlog-execution-slower-than", "10000", NULL},
     {"commandlog-large-reply-max-len", "128", NULL},
     {"commandlog-large-request-max-len", "128", NULL},
@@ -331,4 +332,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 325;
+const int knownDirectiveCount = 326;

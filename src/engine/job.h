@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Jobs: commands that read many elements, in slices, so that they stall nobody.
+ *
+ * A command that finds it has much to read calls jobStart(). It is called again from its start on a
+ * stack of its own (base/fiber.h), where it is suspended in its loops, at jobPoint(), whenever its
+ * slice is over. Its client waits as a blocked one; in each turn of the loop all jobs together get
+ * command-slice-us, one after the other. The reply is that of the moment at which the command
+ * began: clients that want to write to its keys wait until its end (jobGate), at most JOB_WAIT_MS,
+ * and whatever else changes them first runs the job to its end.
+ *
+ * A command that runs as a job finds all its keys before its first jobPoint(), looks nothing up
+ * after it, and changes nothing. Main thread only. */
+#ifndef ENGINE_JOB_H
+#define ENGINE_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/ctx.h"
+#include "engine/hooks.h"
+
+enum {
+    JOBS_MAX = 1024,   /* at a time; further commands run in one piece */
+    JOB_WAIT_MS = 100, /* after that long, the job that a write waits for runs to its end */
+};
+
+bool jobBegin(ctx *c);
+/* To be called by a command after it has looked up its keys, before it has replied anything. True:
+ * it is or becomes a job, and returns at once. False: it goes on, as a job or in one piece.
+ * `elements`: how many it is going to visit, about. */
+static inline bool jobStart(ctx *c, uint64_t elements) {
+    return unlikely(elements >= engineHot.job_from) && jobBegin(c);
+}
+
+bool jobPause(unsigned elements);
+/* To be called in loops, at least every 20 us; `elements`: so many were visited since the last
+ * call. In a job it may return in another slice. True: nobody wants the reply any more, and the
+ * loops are to be left. Code without a ctx calls fiberPoint(). */
+static inline bool jobPoint(const ctx *c, unsigned elements) {
+    return unlikely(c->flags & CTX_SLICED) && jobPause(elements);
+}
+
+/* From now on the command is not suspended any more: it looks something up, or changes it. */
+void jobGoOn(const ctx *c);
+/* True if a session waits for a job. */
+bool jobIsOf(const session *s);
+/* While paused, jobs stay where they are after their first slice, a short one. For tests. */
+void jobSetPaused(bool paused);
+/* Fields of INFO stats. */
+void jobPrintStats(str *out);
+void jobResetStats(void);
+/* Applies command-slice-us. */
+status jobApply(reason *why);
+
+#endif

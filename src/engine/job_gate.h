@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests that wait for the end of jobs that read their keys. Main thread only. */
+#ifndef ENGINE_JOB_GATE_H
+#define ENGINE_JOB_GATE_H
+
+#include "engine/hooks.h"
+#include "engine/session.h"
+
+/* Holds back requests of clients that may write to a key that a job reads. Armed while there are
+ * jobs with keys; after queueGate. */
+extern const gate jobGate;
+
+/* Removes and returns the next held session that may be admitted again; NULL if there is none. */
+session *jobNextReleased(void);
+/* A job with keys has ended: all held requests may be admitted again. */
+void jobGateRelease(void);
+/* The database and hash of the key for which a request has waited longer than JOB_WAIT_MS; false:
+ * there is none. */
+bool jobGateOverdue(const db **d, uint64_t *hash);
+/* The longest wait so far in microseconds, and the number of waits. */
+int64_t jobGateLongestUs(void);
+uint64_t jobGateCount(void);
+void jobGateResetStats(void);
+
+#endif

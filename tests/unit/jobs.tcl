@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Commands that run in slices (src/engine/job.h): replies, who waits for whom, what ends them. DEBUG PAUSE-JOBS keeps them in the
+# middle.
+
+set ::elements 5000
+
+# Makes a collection of each type, and keys.
+proc fill {} {
+    r flushall
+    for {set at 0} {$at < $::elements} {incr at 500} {
+        set names {}
+        set pairs {}
+        set numbers {}
+        for {set i $at} {$i < $at + 500} {incr i} {
+            lappend names name:$i
+            lappend pairs name:$i $i
+            lappend numbers [expr {$i * 7919 % $::elements}]
+        }
+        r sadd s {*}$names
+        r sadd t {*}[lrange $names 0 249]
+        r hset h {*}$pairs
+        r rpush l {*}$numbers
+        r zadd z {*}[lreverse $pairs]
+        r mset {*}$pairs
+    }
+}
+
+# A client with a job that is held in the middle; `words` is its command.
+proc held {words} {
+    r debug pause-jobs 1
+    set before [info_field jobs_running]
+    set c [connect]
+    $c -send {*}$words
+    info_is jobs_running [expr {$before + 1}]
+    return $c
+}
+
+# Lets it go on; its reply: the number of its items, all of them, or sorted.
+proc finish {c {what count}} {
+    r debug pause-jobs 0
+    set reply [$c -read]
+    switch $what {
+        count {return [llength $reply]}
+        sorted {return [lsort $reply]}
+        default {return $reply}
+    }
+}
+
+start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
+    r config set command-slice-us 10
+    fill
+
+    test {a read in slices has the reply of one in one piece} {
+        foreach words {
+            {smembers s} {hgetall h} {hkeys h} {hvals h} {hgetallex h} {lrange l 0 -1} {lrange l 10 -10} {zrange z 0 -1 withscores}
+            {zrange z 0 -1 rev} {zrangebyscore z 100 4000} {zrevrangebylex z + -} {sort l} {sort l desc limit 5 2000}
+            {sort s alpha} {sort_ro l by nosort} {sinter s t} {sunion s t} {sdiff s t} {sintercard 2 s t} {sunioncard 2 s t}
+            {sdiffcard 2 s t} {zinter 2 z s} {zunion 2 z s withscores} {zdiff 2 z t withscores} {zintercard 2 z s}
+            {lpos l 1 count 0} {lpos l none} {keys *} {keys name:1*} {scan 0 count 100000} {hscan h 0 count 100000}
+            {sscan s 0 count 100000 match *1} {zscan z 0 count 100000}
+        } {
+            foreach us {0 10} {
+                r config set command-slice-us $us
+                set done [info_field jobs_done]
+                set replies($us) [r -typed {*}$words]
+                assert_equal [expr {$us > 0}] [expr {[info_field jobs_done] > $done}] $words
+            }
+            # Sets and tables have no order.
+            lassign $replies(0) type plain
+            lassign $replies(10) sliced_type sliced
+            assert_equal $type $sliced_type $words
+            if {[string match {*s*[cd]*} [lindex $words 0]] || [lindex $words 0] in {keys smembers sunion sinter}} {
+                assert_equal [lsort $plain] [lsort $sliced] $words
+            } else {
+                assert_equal $plain $sliced $words
+            }
+        }
+    }
+
+    test {hits, calls and failures are counted once} {
+        r config resetstat
+        r smembers s
+        assert_error "WRONGTYPE *" {r sinter s l}
+        assert_equal {3 1 0} [list [info_field keyspace_hits] [info_field jobs_done] [info_field jobs_running]]
+        assert_match {calls=1,*failed_calls=0} [info_field cmdstat_smembers]
+        assert_match {calls=1,*failed_calls=1} [info_field cmdstat_sinter]
+    }
+
+    test {small reads, transactions and scripts run in one piece} {
+        set done [info_field jobs_done]
+        r sadd small a b c
+        assert_equal {a b c} [lsort [r smembers small]]
+        r multi
+        r smembers s
+        r keys *
+        assert_equal $::elements [llength [lindex [r exec] 0]]
+        assert_equal $::elements [r eval {return #redis.call('smembers', KEYS[1])} 1 s]
+        assert_equal $done [info_field jobs_done]
+        r del small
+    }
+
+    test {others are served meanwhile, and readers of the same key, too} {
+        set c [held {smembers s}]
+        assert_equal PONG [r ping]
+        assert_equal $::elements [r scard s]
+        assert_equal OK [r set other value]
+        assert_match {*flags=bj *} [lindex [lsearch -inline [split [r client list] "\n"] {*cmd=smembers *}]]
+        assert_equal $::elements [finish $c]
+        assert_equal 1 [r del other]
+    }
+
+    test {writes to its keys wait until it ends, in their order, and it does not see them} {
+        set c [held {smembers s}]
+        set writer [connect]
+        $writer -send srem s name:1
+        $writer -send scard s
+        wait_for_condition 300 10 {[info_field job_writes_held] > 0}
+        assert_equal $::elements [r scard s]
+        assert_equal 1 [r sadd t more] ;# another key
+        assert_equal $::elements [finish $c]
+        assert_equal 1 [$writer -read]
+        assert_equal [expr {$::elements - 1}] [$writer -read]
+        assert {[info_field job_longest_wait_usec] > 0}
+        r sadd s name:1
+        r srem t more
+    }
+
+    test {transactions and scripts that name its keys wait, too} {
+        set c [held {hgetall h}]
+        set other [connect]
+        $other multi
+        $other hset h name:1 new
+        $other -send exec
+        set third [connect]
+        $third -send eval {return redis.call('hset', KEYS[1], 'name:2', 'new')} 1 h
+        $third -send get name:3
+        wait_for_condition 300 10 {[info_field blocked_clients] == 3}
+        assert_equal 1 [r hget h name:1]
+        set all [finish $c all]
+        assert_equal {1 2} [list [dict get $all name:1] [dict get $all name:2]]
+        assert_equal {0 0 3} [list [$other -read] [$third -read] [$third -read]]
+        assert_equal {new new} [r hmget h name:1 name:2]
+    }
+
+    test {what cannot wait ends it in one piece, before the change} {
+        foreach change {
+            {eval {return redis.call('del', 's')} 0} {eval {return redis.call('rename', 's', 's3')} 0} {flushall} {flushdb async}
+            {swapdb 0 1} {debug reload}
+        } {
+            fill
+            set c [held {smembers s}]
+            set pieces [info_field jobs_in_one_piece]
+            r {*}$change
+            assert_equal $::elements [llength [$c -read]] $change
+            assert_equal [expr {$pieces + 1}] [info_field jobs_in_one_piece] $change
+            r debug pause-jobs 0
+            if {[lindex $change 0] eq "swapdb"} {r swapdb 0 1}
+        }
+        fill
+    }
+
+    test {KEYS replies the keys of one moment, whatever changes meanwhile} {
+        r debug pause-jobs 0
+        set expected [lsort [r keys *]]
+        set c [held {keys *}]
+        for {set i 0} {$i < $::elements} {incr i 2} {r del name:$i}
+        for {set i 0} {$i < $::elements} {incr i} {r set new:$i value}
+        for {set i 0} {$i < $::elements} {incr i 4} {r set name:$i again}
+        for {set i 1} {$i < $::elements} {incr i 4} {r rename name:$i name:x$i}
+        r del s
+        assert_equal $expected [finish $c sorted]
+        fill
+    }
+
+    test {the end of the client ends it} {
+        foreach how {close kill} {
+            set aborted [info_field jobs_aborted]
+            foreach words {{smembers s} {keys *} {zunion 2 z s} {sort s alpha} {hscan h 0 count 10000} {sdiff s t} {lpos l none}} {
+                set c [held $words]
+                if {$how eq "close"} {
+                    $c -close
+                } else {
+                    regexp {id=(\d+)} [lsearch -inline [split [r client list] "\n"] *cmd=[lindex $words 0]*] all id
+                    assert_equal 0 [r client unblock $id]
+                    assert_equal 1 [r client kill id $id]
+                }
+                info_is jobs_running 0
+                info_is jobs_aborted [incr aborted]
+            }
+        }
+        r debug pause-jobs 0
+        assert_equal $::elements [llength [r smembers s]]
+    }
+
+    test {many at a time end, each with its own reply, and later requests of a client after them} {
+        set clients {}
+        foreach i {1 2 3 4} {
+            foreach words {{smembers s} {hkeys h} {lrange l 0 -1} {zrange z 0 -1} {sort l} {zunion 2 s z}} {
+                lappend clients [held $words]
+                [lindex $clients end] -send echo [lindex $words 0]
+            }
+        }
+        assert_equal 24 [info_field jobs_running]
+        r debug pause-jobs 0
+        foreach c $clients {
+            set sizes([llength [$c -read]]) [$c -read]
+        }
+        assert_equal $::elements [array names sizes]
+        info_is jobs_running 0
+    }
+
+    test {messages arrive between requests, not within the reply} {
+        set c [connect 3]
+        $c -send subscribe channel
+        $c -push
+        r debug pause-jobs 1
+        $c -send smembers s
+        info_is jobs_running 1
+        r publish channel message
+        assert_equal {message channel message} [$c -message]
+        assert_equal $::elements [finish $c]
+    }
+
+    test {replies that are switched off are not sent} {
+        set c [connect]
+        $c -send client reply off
+        $c -send smembers s
+        $c -send client reply on
+        assert_equal OK [$c -read]
+    }
+
+    test {a cached key is invalidated by a write that has waited} {
+        set c [connect 3]
+        $c client tracking on
+        r debug pause-jobs 1
+        $c -send smembers s
+        info_is jobs_running 1
+        set writer [connect]
+        $writer -send sadd s another
+        wait_for_condition 300 10 {[info_field blocked_clients] == 2}
+        assert_equal $::elements [finish $c]
+        assert_equal {invalidate s} [$c -push]
+        assert_equal 1 [$writer -read]
+        r srem s another
+    }
+
+    test {the limit of the output applies to the whole reply} {
+        r config set client-output-buffer-limit {normal 30000 0 0}
+        set c [connect]
+        catch {$c smembers s} message
+        assert_match {*clos*} [string tolower $message]
+        r config set client-output-buffer-limit {normal 0 0 0}
+    }
+
+    test {more than 1,000 arguments are no job} {
+        set done [info_field jobs_done]
+        assert_equal $::elements [llength [r sunion {*}[lrepeat 1000 s]]]
+        assert_equal $done [info_field jobs_done]
+        assert_equal $::elements [llength [r sunion {*}[lrepeat 999 s]]]
+        assert_equal [expr {$done + 1}] [info_field jobs_done]
+    }
+
+    test {LATENCY has an event for long slices} {
+        r config set latency-monitor-threshold 1
+        r debug populate 200000 many 10
+        set c [held {keys *}]
+        r flushall
+        $c -read
+        assert_match {*slice*} [r latency latest]
+        r config set latency-monitor-threshold 0
+        r debug pause-jobs 0
+        fill
+    }
+
+    test {a snapshot and a fork beside it do not change its reply} {
+        set expected [lsort [r zrange z 0 -1]]
+        set digest [r debug digest]
+        set c [held {zrange z 0 -1}]
+        foreach method {forkless fork} {
+            r config set bgsave-default-method $method
+            r bgsave
+            info_is rdb_bgsave_in_progress 0
+            assert_equal ok [info_field rdb_last_bgsave_status]
+        }
+        assert_equal $digest [r debug digest]
+        assert_equal $expected [finish $c sorted]
+    }
+
+    test {keys and fields that are being read do not expire} {
+        r config resetstat
+        r hpexpire h 2500 fields 2 name:1 name:2
+        r set short value px 1
+        r pexpire s 2500
+        set over [expr {[clock milliseconds] + 2600}]
+        set clients [list [held {smembers s}] [held {hkeys h}]]
+        wait_for_condition 300 10 {[info_field expired_keys] > 0}
+        wait_for_condition 300 10 {[clock milliseconds] > $over}
+        r set short value px 1
+        wait_for_condition 300 10 {[info_field expired_keys] > 1}
+        assert_equal {2 0} [list [info_field jobs_running] [info_field jobs_in_one_piece]]
+        foreach c $clients {assert_equal $::elements [finish $c]}
+        wait_for_condition 300 10 {[info_field expired_keys] == 3 && [r hlen h] == $::elements - 2}
+        fill
+    }
+
+    test {its client's reply is right when the server becomes a replica} {
+        set c [held {smembers s}]
+        r replicaof 127.0.0.1 1
+        r debug pause-jobs 0
+        assert_equal $::elements [llength [$c -read]]
+        r replicaof no one
+    }
+}
