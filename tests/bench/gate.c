@@ -151,7 +151,7 @@ static peer peerNew(void) {
     int pair[2];
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
     check(failed == 0);
-    client *cl = clientNew(pair[0], &connUnix, true, false);
+    client *cl = clientNew(pair[0], &connUnix, SESSION_LOCAL);
     check(cl != NULL);
     return (peer){cl, pair[1]};
 }

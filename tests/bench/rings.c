@@ -114,7 +114,7 @@ static void startClients(void) {
         int pair[2];
         int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
         check(failed == 0);
-        check(clientNew(pair[0], &rings_type, true, false) != NULL);
+        check(clientNew(pair[0], &rings_type, SESSION_LOCAL) != NULL);
         ssize_t written = write(pair[1], "x", 1); /* never read: all clients are readable, once */
         check(written == 1);
     }

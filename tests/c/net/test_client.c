@@ -172,7 +172,7 @@ static int teardown(void **state) {
 static int newClient(client **cl) {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    *cl = clientNew(pair[0], &connUnix, true, false);
+    *cl = clientNew(pair[0], &connUnix, SESSION_LOCAL);
     assert_non_null(*cl);
     return pair[1];
 }
@@ -618,7 +618,7 @@ static void a_connection_with_a_handshake_is_served(void **state) {
     (void)state;
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    client *cl = clientNew(pair[0], &xorType, true, false);
+    client *cl = clientNew(pair[0], &xorType, SESSION_LOCAL);
     assert_non_null(cl);
     turns(SETTLED);
     assert_int_equal(cl->conn.state, CONN_HANDSHAKING);
@@ -646,7 +646,7 @@ static void a_failed_handshake_closes_the_client(void **state) {
     (void)state;
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    assert_non_null(clientNew(pair[0], &xorType, true, false));
+    assert_non_null(clientNew(pair[0], &xorType, SESSION_LOCAL));
     sendText(pair[1], "*2\r\n$3\r\nsay\r\n$2\r\nhi\r\n");
     turns(SETTLED);
     assert_int_equal(netClientCount(), 0);
