@@ -42,8 +42,8 @@ static inline size_t clientInputCap(const client *cl) {
 loop *netLoop(void);
 
 /* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it
- * (it is closed then). `flags` are the session's first ones (SESSION_...); with SESSION_ADMIN_PORT it
- * is served first. */
+ * (it is closed then). `flags` are the session's first ones (SESSION_...); with SESSION_ADMIN_PORT
+ * it is served first. */
 client *clientNew(int fd, const connType *type, uint64_t flags);
 /* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
