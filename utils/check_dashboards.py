@@ -3,7 +3,7 @@
 """Checks that the dashboard and the alert rules in utils/grafana use only metrics that servers have.
 
     check_dashboards.py < METRICS    METRICS: the text of /metrics of one or more servers (a primary with a replica, a
-                                     replica, a node of a cluster), one after the other; the test suite calls it
+                                     replica, a node of a cluster with TLS), one after the other; the test suite calls it
     check_dashboards.py --list       prints the names that are used
 """
 import json, os, re, sys

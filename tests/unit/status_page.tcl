@@ -148,7 +148,12 @@ start_server {tags {metrics repl tls:skip needs:config}} {
             assert_json [status] [list d\["replication"\]\["replicas"\]\[0\]\["port"\] [srv port] d\["replication"\]\["connected"\] 1]
             append text [lindex [http_get /metrics] 2]
             assert_match "*redis_connected_slave_lag_seconds{slave_ip=\"127.0.0.1\",slave_port=\"[srv port]\",slave_state=\"online\"} *" $text
-            start_server {overrides {cluster-enabled yes}} {
+            # A node of a cluster, and with certificates.
+            set certs [file join $::job_dir certs]
+            file mkdir $certs
+            exec $::tests_dir/support/make_certs.sh $certs
+            start_server [list overrides [list cluster-enabled yes tls-port [free_port] tls-cert-file $certs/server.crt \
+                tls-key-file $certs/server.key tls-ca-cert-file $certs/ca.crt]] {
                 open_metrics
                 append text [lindex [http_get /metrics] 2]
             }
