@@ -71,9 +71,10 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
     listpackItem item;
     replyArray(c, (int64_t)count);
     listCursorInit(&at, o, index, backwards);
-    for (size_t i = 0; i < count && listNextItem(&at, &item); i++) {
-        replyItem(c, &item);
-        if (jobPoint(c, 1)) break;
+    for (size_t left = count, part; left > 0; left -= part) {
+        part = jobPart(c, left);
+        for (size_t i = 0; i < part && listNextItem(&at, &item); i++) replyItem(c, &item);
+        if (jobPoint(c, (unsigned)part)) break;
     }
     listCursorClear(&at);
 }

@@ -41,6 +41,17 @@ static inline bool jobPoint(const ctx *c, unsigned elements) {
     return unlikely(c->flags & CTX_SLICED) && jobPause(elements);
 }
 
+/* How many of `left` elements are visited before the next jobPoint(): all outside of a job. For
+ * loops in which a test for each element would cost too much. */
+static inline size_t jobPart(const ctx *c, size_t left) {
+#ifdef HOT_CHECKS
+    enum { PART = 1 };
+#else
+    enum { PART = 64 };
+#endif
+    return unlikely(c->flags & CTX_SLICED) && left > PART ? PART : left;
+}
+
 /* From now on the command is not suspended any more: it looks something up, or changes it. */
 void jobGoOn(const ctx *c);
 /* True if a session waits for a job. */

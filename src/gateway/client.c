@@ -809,7 +809,8 @@ static void endClient(session *s) {
 }
 
 void gatewaySessionEvent(session *s, sessionEvent e) {
-    if (!(s->flags & SESSION_GATEWAY) || !clusterIsEnabled()) return;
+    hotCheck(s->flags & SESSION_GATEWAY);
+    if (!clusterIsEnabled()) return;
     if (e == SESSION_OPENED) beginClient(s);
     if (e == SESSION_WAS_RESET) forgetWatch(sessionSlotGet(s, slotIndex()));
     if (e == SESSION_ENDING) endClient(s);

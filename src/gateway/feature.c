@@ -14,13 +14,34 @@
 
 static bool isUsed(void) { return gatewayCountsNow().clients || peerCount(); }
 
+static void endTurn(void);
+
+/* A turn of the loop pays for these only while there are clients or links. */
+static const stageJob stages[] = {
+    {STAGE_AFTER_SLEEP, gatewayResume}, {STAGE_REPLICATE, endTurn}, {0}};
+static const feature turns = {.name = "gateway-turns", .stages = stages};
+static bool has_turns;
+
 /* Before replies are written: the requests of the turn are sent, and what has come is passed on. */
 static void endTurn(void) {
-    if (!isUsed()) return;
+    hotCheck(has_turns);
+    if (!isUsed()) {
+        has_turns = false;
+        hooksRemoveFeature(&turns);
+        return;
+    }
     callsRetry();
     peersFlush();
     gatewaySettle();
     if (callsWait() || gatewayCountsNow().held) loopLimitSleep(engineLoop(), 20);
+}
+
+static void onSession(session *s, sessionEvent e) {
+    if (likely(!(s->flags & SESSION_GATEWAY))) return;
+    gatewaySessionEvent(s, e);
+    if (has_turns || !gatewayCountsNow().clients) return;
+    has_turns = true;
+    hooksAddFeature(&turns);
 }
 
 static void tick(int64_t budget_us) {
@@ -62,8 +83,6 @@ static status init(reason *why) {
 }
 
 static const tickJob ticks[] = {{"gateway", 100, tick, isUsed}, {0}};
-static const stageJob stages[] = {
-    {STAGE_AFTER_SLEEP, gatewayResume}, {STAGE_REPLICATE, endTurn}, {0}};
 static const gate *const gates[] = {&gatewayGate, &gatewayUserGate, NULL};
 static const infoSection sections[] = {
     {"gateway", "# Gateway", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_GATEWAY, print},
@@ -74,9 +93,8 @@ const feature gatewayFeature = {.name = "gateway",
                                 .options = gatewayOptions,
                                 .info = sections,
                                 .ticks = ticks,
-                                .stages = stages,
                                 .gates = gates,
-                                .on_session = gatewaySessionEvent,
+                                .on_session = onSession,
                                 .on_commands = gatewayCommandsChanged,
                                 .on_shutdown = closeLinks,
                                 .init = init};
