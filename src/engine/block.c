@@ -438,6 +438,8 @@ bool blockFinish(session *s) {
     return true;
 }
 
+bool blockIsOver(const session *s) { return s->blocked && s->blocked->over; }
+
 /* Runs the request of a wait again. */
 static void runAgain(blockWait *w) {
     hotCheck(w->again || w->who->blocked == w);

@@ -124,6 +124,8 @@ bool blockIgnoreChanges(bool on);
 /* Ends a session's wait through its `finish`, or for BLOCK_MODULE through its second run: after the
  * current command, or in stage WAKE. False if it has no such wait. */
 bool blockFinish(session *s);
+/* True from blockFinish() to the reply. */
+bool blockIsOver(const session *s);
 /* The same at once, for what comes from outside: no command is being executed. False: it has no
  * such wait, or is closing. */
 bool blockFinishNow(session *s);

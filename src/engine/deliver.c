@@ -9,6 +9,7 @@
 #include "engine/deliver.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/ctx.h"
 #include "engine/deliver_priv.h"
 #include "engine/hot.h"
@@ -79,6 +80,16 @@ size_t sessionOutputPending(const session *s) {
     return outbufPending(&s->out) + (w ? outbufPending(&w->bytes) : 0);
 }
 
+static waitingOutput *addWaiting(session *s) {
+    int slot = slotIndex(); /* initializes the list */
+    waitingOutput *w = memNew(waitingOutput);
+    w->to = s;
+    outbufInit(&w->bytes);
+    listAppend(&waiting, &w->all);
+    sessionSlotSet(s, slot, w);
+    return w;
+}
+
 /* The destination of the bytes; NULL if they are to be discarded. */
 static inline outbuf *outputOf(session *s, deliverKind kind) {
     const uint64_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
@@ -89,14 +100,16 @@ static inline outbuf *outputOf(session *s, deliverKind kind) {
     ctx *running = executing(s);
     if (likely(!running) && likely(!(s->flags & SESSION_LENT))) return &s->out;
     if (running) running->flags |= CTX_DELIVERS;
-    int slot = slotIndex(); /* initializes the list */
-    w = memNew(waitingOutput);
-    w->to = s;
-    outbufInit(&w->bytes);
-    listAppend(&waiting, &w->all);
-    sessionSlotSet(s, slot, w);
-    return &w->bytes;
+    return &addWaiting(s)->bytes;
 }
+
+void deliverAfterWait(session *s) {
+    hotCheck(s->blocked);
+    if (!waitingOf(s)) (void)addWaiting(s); /* outputOf() finds it */
+}
+
+/* True if what waits for the session has to wait longer. */
+static bool replyComesFirst(const session *s) { return sessionIsExecuting(s) || blockIsOver(s); }
 
 /* ---- receivers that are noted ---- */
 
@@ -267,7 +280,7 @@ void deliverAll(void) {
     for (listNode *n = listFirst(&waiting); n;) {
         session *s = LIST_OWNER(n, waitingOutput, all)->to;
         n = listNext(&waiting, n);
-        if (!sessionIsExecuting(s)) deliverWaiting(s);
+        if (!replyComesFirst(s)) deliverWaiting(s);
     }
 }
 
@@ -278,6 +291,6 @@ void sessionLend(session *s) { s->flags |= SESSION_LENT; }
 void sessionReturn(session *s) {
     hotCheck(s->flags & SESSION_LENT);
     s->flags &= ~SESSION_LENT;
-    if (!sessionIsExecuting(s)) deliverWaiting(s);
+    if (!replyComesFirst(s)) deliverWaiting(s);
     hotCheck(!(s->flags & SESSION_LENT));
 }

@@ -32,6 +32,10 @@ void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offs
  * reply goes elsewhere. */
 void sessionDeliverBeforeReply(const ctx *c);
 
+/* The wait of the session is over (blockFinish()): what is delivered to it from now on follows its
+ * reply. */
+void deliverAfterWait(session *s);
+
 /* True while the session's reply is being built, even if a nested turn of the loop has interrupted
  * its command. */
 bool sessionIsExecuting(const session *s);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/fiber.h"
 #include "engine/block.h"
+#include "engine/deliver.h"
 #include "engine/engine_priv.h"
 #include "engine/job_gate.h"
 #include "engine/job_priv.h"
@@ -184,10 +185,12 @@ static void runSlice(job *j) {
     if (!more) end(j);
 }
 
-/* Its session is told after the current command, or in stage WAKE. */
+/* Its session is told after the current command, or in stage WAKE. The reply comes before messages
+ * about what changes until then: a client that keeps what it reads drops it when it is told so. */
 static void tellSession(const job *j) {
     bool waits = blockFinish(j->who);
     check(waits);
+    deliverAfterWait(j->who);
 }
 
 static void runToEnd(job *j) {

@@ -93,14 +93,19 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     k->changed = false;
     k->iterator = NULL;
     k->object = firstLookup(k);
-    if (!k->object) keysMayHaveChanged(); /* it may have expired now */
+    /* It may have expired now; or it was compressed, and is stored plain to be changed. */
+    bool replaced = k->object && mode & VALKEYMODULE_WRITE && objectType(k->object) == TYPE_STRING;
+    if (!k->object || replaced) keysMayHaveChanged();
     k->seen = keysChanges;
     contextCollect(x, GARBAGE_KEY, k);
     return k;
 }
 
 robj *keyObject(ValkeyModuleKey *k) {
-    if (likely(k->seen == keysChanges && !(k->owner->flags & CONTEXT_THREAD))) return k->object;
+    if (likely(k->seen == keysChanges && !(k->owner->flags & CONTEXT_THREAD))) {
+        hotCheck(engineHot.member_ttls || k->object == peek(k));
+        return k->object;
+    }
     if (!k->owner->run) return NULL; /* of a thread that has unlocked the server */
     k->object = peek(k);
     k->seen = keysChanges;

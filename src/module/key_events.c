@@ -21,6 +21,7 @@
 #include "module/thread_context.h"
 #include "pubsub/pubsub.h"
 #include "repl/repl.h"
+#include "store/compressed.h"
 #include "store/store.h"
 
 typedef struct subscriber {
@@ -106,7 +107,9 @@ static void tellSubscriber(subscriber *s, db *d, slice key, const keyEvent *even
     bool before = s->running;
     telling t = {s, key, event};
     s->running = true;
+    compressedKeep(true); /* the command may have read texts that it still needs */
     tellInCommand(s->entry.owner, dbId(d), &t);
+    compressedKeep(false);
     s->running = before;
 }
 

@@ -33,6 +33,7 @@ static struct {
     scratchPart *parts;
     const uint64_t *serial; /* compressedSetSerial() */
     uint64_t of;            /* the serial for which the memory is used */
+    unsigned kept;          /* compressedKeep() */
 } scratch;
 
 static compressedReport all;
@@ -61,8 +62,16 @@ void compressedExpand(const robj *o, char *out) {
 
 void compressedSetSerial(const uint64_t *serial) { scratch.serial = serial; }
 
+void compressedKeep(bool on) {
+    hotCheck(threadIsMain());
+    check(on || scratch.kept > 0);
+    scratch.kept += on ? 1 : -1U;
+    /* Commands that have ended meanwhile do not end the one that they interrupted. */
+    if (!on && scratch.serial) scratch.of = *scratch.serial;
+}
+
 void compressedReclaim(void) {
-    if (likely(scratch.used == 0)) return;
+    if (likely(scratch.used == 0) || scratch.kept) return;
     for (scratchPart *next; scratch.parts; scratch.parts = next) {
         next = scratch.parts->next;
         memFree(scratch.parts);
@@ -74,7 +83,7 @@ void compressedReclaim(void) {
 /* Memory until the end of the command. */
 static char *scratchRoom(size_t size) {
     hotCheck(size > 0);
-    if (scratch.serial && *scratch.serial != scratch.of) {
+    if (scratch.serial && *scratch.serial != scratch.of && !scratch.kept) {
         compressedReclaim();
         scratch.of = *scratch.serial;
     }

@@ -43,7 +43,9 @@ slice compressedText(const robj *o);
 robj *compressedShow(const robj *o);
 /* `serial` changes at the end of each command. Until it is set nothing is freed by commands. */
 void compressedSetSerial(const uint64_t *serial);
-/* Frees what the last two have returned; no command may be running. Called once per turn. */
+/* While on, texts and shown objects stay: others interrupt the command that uses them. Nests. */
+void compressedKeep(bool on);
+/* Frees texts and shown objects; no command may be running. Called once per turn. */
 void compressedReclaim(void);
 
 /* True if the value is text of `min` to COMPRESSED_TEXT_MAX bytes that can be compressed, or is

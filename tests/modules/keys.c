@@ -150,6 +150,21 @@ static int twice(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     return VALKEYMODULE_OK;
 }
 
+/* keys.both key other: opens the key to read, then to write as well, and another one to write.
+ * Replies what the first handle shows. */
+static int both(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_AutoMemory(ctx);
+    ValkeyModuleKey *first = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_READ);
+    for (int i = 1; i < argc; i++)
+        (void)ValkeyModule_OpenKey(ctx, argv[i], VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, (long long)ValkeyModule_ValueLength(first));
+    size_t len;
+    char *text = ValkeyModule_StringDMA(first, &len, VALKEYMODULE_READ);
+    return ValkeyModule_ReplyWithStringBuffer(ctx, text, len);
+}
+
 static int wrong(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     ValkeyModule_AutoMemory(ctx);
@@ -220,9 +235,10 @@ static const struct {
                 {"keys.unlink", del},   {"keys.expire", expire},
                 {"keys.lru", access},   {"keys.lfu", access},
                 {"keys.twice", twice},  {"keys.wrong", wrong},
-                {"keys.exists", whole}, {"keys.touch", whole},
-                {"keys.reset", whole},  {"keys.size", whole},
-                {"keys.random", whole}, {"keys.append", append}};
+                {"keys.both", both},    {"keys.exists", whole},
+                {"keys.touch", whole},  {"keys.reset", whole},
+                {"keys.size", whole},   {"keys.random", whole},
+                {"keys.append", append}};
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;

@@ -155,6 +155,10 @@ static int onEvent(ValkeyModuleCtx *ctx, int type, const char *event, ValkeyModu
     (void)type;
     const char *name = ValkeyModule_StringPtrLen(key, NULL);
     if (!strncmp(name, "wrote:", 6) || !strncmp(name, "quiet", 5)) return VALKEYMODULE_OK;
+    if (!strncmp(name, "reads:", 6)) { /* as the command may have done with other keys */
+        ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "GET", "c", name + 6);
+        if (reply) ValkeyModule_FreeCallReply(reply);
+    }
     if (has(&writing, event)) {
         int in_multi = ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_MULTI;
         ValkeyModuleString *to =

@@ -245,6 +245,28 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r srem s another
     }
 
+    test {a cached key is invalidated after the reply, also by a write that does not wait} {
+        foreach {change mode push} {
+            {eval {return redis.call('srem', 's', 'name:1')} 0} {} s
+            {eval {return redis.call('sadd', 's', 'name:1')} 0} bcast s
+            {flushall} {} {}
+        } {
+            set c [connect 3]
+            $c client tracking on {*}$mode
+            set other [held {smembers t}]
+            $c -send smembers s
+            info_is jobs_running 2
+            set size [r scard s]
+            r {*}$change
+            assert_equal $size [llength [$c -read]]
+            assert_equal {} [$c -pushes] $change
+            assert_equal [list invalidate $push] [$c -push] $change
+            $other -close
+            r debug pause-jobs 0
+        }
+        fill
+    }
+
     test {the limit of the output applies to the whole reply} {
         r config set client-output-buffer-limit {normal 30000 0 0}
         set c [connect]

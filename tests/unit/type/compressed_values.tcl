@@ -458,7 +458,33 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
             assert_equal $plain [r {*}$command] $command
             assert {![is_compressed pkg:1]}
         }
+        # The memory of the object that the first handle has found is used again, for values of some of these lengths.
+        set long [string repeat $v 5]
+        for {set len 64} {$len <= 192} {incr len 4} {
+            r mset pkg:1 $long pkg:2 [string range [string repeat $v 2] 0 $len-1]
+            compress pkg:1
+            compress pkg:2
+            assert_equal [list [string length $long] $long] [r keys.both pkg:1 pkg:2] $len
+        }
+        r del pkg:2
         r module unload keys
+    }
+
+    test {a module that reads another value while a command runs does not disturb it} {
+        r module load [file normalize build/modules/notices.so]
+        r mset pkg:1 $v pkg:2 [string repeat [record 77] 20] pkg:3 $w
+        foreach key {pkg:1 pkg:2 pkg:3} {compress $key}
+        # It reads when it hears that a key has expired.
+        r debug set-active-expire 0
+        foreach key {reads:pkg:2 reads:pkg:3} {r psetex $key 1 value}
+        set over [expr {[clock milliseconds] + 2}]
+        wait_for_condition 300 10 {[clock milliseconds] > $over}
+        assert_equal [string length $v] [r bitop or to pkg:1 reads:pkg:3 reads:pkg:2]
+        assert_equal $v [r get to]
+        assert_equal 0 [r exists reads:pkg:2 reads:pkg:3]
+        r debug set-active-expire 1
+        r module unload notices
+        r del to
     }
 
     test {the second read within the idle time stores a value plain} {
