@@ -15,6 +15,7 @@
 enum {
     RETRY_MS = 20,
     REDIRECTS_MAX = 16,
+    REPEATS_MAX = 3, /* a reply that is over a limit of its node ends the link each time */
     WAITING_MAX = 64 * 1024 * 1024, /* bytes of calls that wait */
 };
 
@@ -307,6 +308,13 @@ void callLost(gatewayCall *c, bool was_sent) {
         callStatistics.unknown++;
         callFail(c, SLICE("UNKNOWN The command may have been executed: the connection to its node "
                           "has ended"));
+        return;
+    }
+    if (was_sent && c->repeats++ >= REPEATS_MAX) {
+        callStatistics.gave_up++;
+        callFail(c,
+                 SLICE("ERR The connection to the node that has the keys has ended each time that "
+                       "the command was sent"));
         return;
     }
     if (was_sent) {

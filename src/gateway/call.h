@@ -52,7 +52,7 @@ struct gatewayCall {
     str early;           /* the first error among them */
     uint64_t begins_at;  /* in the stream of its peer; of calls that were written */
     int64_t deadline_ms; /* it ends with an error if it still waits then */
-    int redirects;
+    int redirects, repeats;
     size_t user_len, request_len;
     char bytes[]; /* the user's name, the request */
 };

@@ -285,7 +285,7 @@ static bool mayTakeLong(const ctx *c) {
 
 /* The command runs here, as for any other client. */
 static gateVerdict passHere(gatewayClient *gc, const ctx *c) {
-    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? hold(gc, false) : GATE_PASS;
+    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? hold(gc, true) : GATE_PASS;
 }
 
 /* ------------------------------------------------------------------ routes */
@@ -351,7 +351,7 @@ static void appendRequest(str *out, int argc, const slice *argv) {
 }
 
 static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
-    if (!callMayStart(slot, false)) return hold(gc, false);
+    if (!callMayStart(slot, false)) return hold(gc, true);
     callRequest r = requestOf(c, keepPlace(gc, c, 1, MERGE_FIRST), 0);
     const request *sent = c->request;
     str bytes = STR_EMPTY;
@@ -371,7 +371,7 @@ static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
 
 /* On a link of its own; the client starts nothing else until the reply has come. */
 static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags) {
-    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, true);
     gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
     callRequest r = requestOf(c, p, 0);
     str bytes = STR_EMPTY;
@@ -432,7 +432,7 @@ static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *spli
     bool any_here = false;
     for (int i = 0; i < split->count; i++)
         any_here = any_here || clusterServesSlot(split->parts[i].slot);
-    if (!mayStartAll(split)) return hold(gc, false);
+    if (!mayStartAll(split)) return hold(gc, true);
     if (any_here && isPaused(c)) return GATE_HELD;
     gatewayPlace *p = keepPlace(gc, c, split->count, merge);
     if (merge == MERGE_VALUES) {
@@ -469,7 +469,7 @@ static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
     }
     /* Calls of this client that are on their way precede it at each node only if they have ended:
      * a slot may be with another node than it was. */
-    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, false);
+    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, true);
     bool any_here = false;
     for (int i = 0; i < count; i++) any_here = any_here || clusterIsMyself(owners[i]);
     if (any_here && isPaused(c)) return GATE_HELD;
@@ -506,7 +506,7 @@ static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
     if (!callMayStart(slot, here)) {
         strFree(&text);
         strFree(&after);
-        return hold(gc, false);
+        return hold(gc, true);
     }
     strAppendByte(&text, '{');
     strAppendSlice(&text, clusterSlotTag(slot));
@@ -580,7 +580,7 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     }
     bool watches = gc->watch_slot >= 0;
     if (watches ? !replyOrderIsEmpty(&gc->order) : !callMayStart(slot, false))
-        return hold(gc, false);
+        return hold(gc, true);
     queuedRequests q = {.bytes = STR_EMPTY};
     slice multi = SLICE("MULTI");
     bool reads = !transactionHas(c->who, CMD_WRITE | CMD_MAY_REPLICATE);
@@ -632,7 +632,7 @@ static gateVerdict admitWatch(gatewayClient *gc, ctx *c) {
     int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
     bool here = slot >= 0 && clusterServesSlot(slot);
     if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) return refuseSlots(c);
-    if (gc->watch_slot < 0 && here) return callMayStart(slot, true) ? GATE_PASS : hold(gc, false);
+    if (gc->watch_slot < 0 && here) return callMayStart(slot, true) ? GATE_PASS : hold(gc, true);
     if (watchCount(c->who)) return refuseSlots(c); /* of keys of this node */
     gateVerdict verdict =
         callAlone(gc, c, slot, CALL_WATCHES | (gc->watch_slot >= 0 ? CALL_ON_HELD : 0));
@@ -662,7 +662,7 @@ static gateVerdict admitExec(gatewayClient *gc, ctx *c) {
         return refuseSlots(c);
     }
     bool here = clusterServesSlot(slot) && gc->watch_slot < 0;
-    if (here) return callMayStart(slot, true) ? passHere(gc, c) : hold(gc, false);
+    if (here) return callMayStart(slot, true) ? passHere(gc, c) : hold(gc, true);
     return watchCount(s) ? abortMoved(c) : callTransaction(gc, c, slot);
 }
 
@@ -741,7 +741,7 @@ static gateVerdict admitSlot(gatewayClient *gc, ctx *c, const route *way) {
     if (slot < 0) return refuseSlots(c);
     if (!clusterServesSlot(slot))
         return blocks(c) ? callAlone(gc, c, slot, 0) : callSlot(gc, c, slot);
-    if (!callMayStart(slot, true)) return hold(gc, false);
+    if (!callMayStart(slot, true)) return hold(gc, true);
     clients.counts.here++;
     return passHere(gc, c);
 }
@@ -761,6 +761,7 @@ static gateVerdict admit(ctx *c) {
     check(gc);
     bool is_full = gc->order.bytes > ORDER_BYTES_MAX || gc->order.places.count > ORDER_PLACES_MAX;
     bool must_wait = !replyOrderIsEmpty(&gc->order) && gc->is_exclusive;
+    /* What waits for a blocking command may wait for ever: a client that leaves is noticed. */
     if (is_full || must_wait) return hold(gc, is_full);
     gc->is_exclusive = false;
     route way = routeOfCommand(c->cmd);
@@ -776,7 +777,7 @@ static gateVerdict admit(ctx *c) {
     case ROUTE_WATCH: return admitWatch(gc, c);
     case ROUTE_ALL: return callAllNodes(gc, c, way.merge);
     case ROUTE_INFO: return replyInfo(c);
-    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc, false);
+    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc, true);
     default: return passHere(gc, c);
     }
 }

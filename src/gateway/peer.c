@@ -30,6 +30,7 @@
 
 enum {
     READ_MAX = 64 * 1024,
+    IN_KEPT = 1024 * 1024,         /* a larger buffer is freed when it is empty */
     OUTPUT_MAX = 16 * 1024 * 1024, /* bytes that wait for one node */
     IDLE_MS = 60000,
     IOVECS = 64,
@@ -61,7 +62,7 @@ struct gatewayPeer {
     str in;
     size_t reply_at, read_to; /* in `in`: the reply that is being read; where to read on */
     replyReader reader;
-    /* As the other end knows them; db_id -1: nothing was sent. */
+    /* As the other end knows them; db_id -1: it is not known. */
     str user;
     int db_id;
     uint8_t proto;
@@ -130,6 +131,12 @@ static int sendContext(gatewayPeer *p, const gatewayCall *c) {
     p->db_id = c->db_id;
     p->proto = c->proto;
     return replies;
+}
+
+/* What the other end knows is sent again before the next request. */
+static void forgetContext(gatewayPeer *p) {
+    p->db_id = -1;
+    p->proto = 0;
 }
 
 static void sendCall(gatewayPeer *p, gatewayCall *c) {
@@ -301,7 +308,9 @@ static void takeReply(gatewayPeer *p, slice reply) {
     gatewayCall *c = LIST_OWNER(first, gatewayCall, node);
     if (c->skip > 0) {
         c->skip--;
-        if (reply.ptr[0] == '-' && !c->early.len) strAppendSlice(&c->early, reply);
+        if (reply.ptr[0] != '-') return;
+        if (!c->early.len) strAppendSlice(&c->early, reply);
+        forgetContext(p); /* the user may be made later */
         return;
     }
     listRemove(&p->flying, first);
@@ -326,6 +335,7 @@ static void takeReplies(gatewayPeer *p) {
     strCut(&p->in, p->in.len - p->reply_at);
     p->read_to -= p->reply_at;
     p->reply_at = 0;
+    if (!p->in.len && p->in.cap > IN_KEPT) strFree(&p->in);
 }
 
 static void readable(conn *c) {

@@ -483,6 +483,49 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         for {set i 0} {$i < 3} {incr i} {r -$i acl deluser alice}
     }
 
+    test {a user that is made at the owner after a first request is known there} {
+        r acl setuser late on >pw ~* +@all
+        set c [gateway]
+        $c auth late pw
+        foreach round {1 2} {assert_error "NOPERM The node that owns the key does not have this user" {$c get [key_of 1]}}
+        r -1 acl setuser late on >other ~* +@all
+        assert_equal OK [$c set [key_of 1] of_late]
+        assert_equal of_late [$c get [key_of 1]]
+        for {set i 0} {$i < 2} {incr i} {r -$i acl deluser late}
+    }
+
+    test {a read whose reply ends the link each time fails, other requests go on} {
+        set c [gateway]
+        $c set [key_of 1 big] [string repeat x 3000000]
+        r -1 config set client-output-buffer-limit {normal 1000000 0 0}
+        assert_error "ERR The connection to the node that has the keys has ended each time*" {$c get [key_of 1 big]}
+        assert_equal 3000000 [$c strlen [key_of 1 big]]
+        r -1 config set client-output-buffer-limit {normal 0 0 0}
+        assert_equal 3000000 [string length [$c get [key_of 1 big]]]
+        $c del [key_of 1 big]
+    }
+
+    test {nothing is read from a client while its owner takes no more} {
+        set c [raw_gateway]
+        set key [key_of 1]
+        exec kill -STOP [srv -1 pid]
+        try {
+            raw_send $c [string repeat "GET $key\r\n" 4200]
+            # More than the places of a client, and a command that waits for all before it.
+            wait_for_condition 200 50 {[gateway_field held_clients] == 1}
+            set other [raw_gateway]
+            raw_send $other "GET $key\r\nDBSIZE\r\n"
+            wait_for_condition 200 50 {[gateway_field held_clients] == 2}
+            foreach s [list $c $other] {
+                set port [lindex [chan configure $s -sockname] 2]
+                assert {[regexp " addr=\[^ ]*:$port \[^\n]* events=(\[a-z]*) " [r client list] all events]}
+                lappend all_events $events
+            }
+            assert_equal {{} {}} $all_events
+        } finally {exec kill -CONT [srv -1 pid]}
+        foreach s [list $c $other] {raw_send $s "QUIT\r\n"; assert_match "*+OK\r\n" [raw_rest $s]}
+    }
+
     test {nobody can name a user without the secret} {
         set c [connect]
         assert_error "NOPERM *" {$c gateway as default 0 2}
