@@ -537,10 +537,9 @@ static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
 
 /* ------------------------------------------------------------------ transactions */
 
-static const slice several_slots = {
+static const slice several_slots = SLICE(
     "CROSSSLOT Keys of one command or transaction must be in one slot here: give them a common hash "
-    "tag, as in {user1}:a and {user1}:b",
-    134};
+    "tag, as in {user1}:a and {user1}:b");
 
 static bool mayGoElsewhere(void *arg, const command *cmd, const slice *argv, int argc) {
     const char **name = arg;

@@ -17,8 +17,8 @@
 #include "store/store.h"
 
 /* Instead of leaving the client without a reply. */
-static const slice NO_REPLY = {"ERR the module has unblocked the client without a reply", 55};
-static const slice TIMED_OUT = {"ERR the command of the module has timed out", 43};
+static const slice NO_REPLY = SLICE("ERR the module has unblocked the client without a reply");
+static const slice TIMED_OUT = SLICE("ERR the command of the module has timed out");
 
 /* ------------------------------------------------------------------ handles */
 

@@ -21,11 +21,11 @@
  * one copy of it for all replicas. */
 enum { FEED_BYTES = 256 * 1024 };
 
-static const slice PING = {"*1\r\n$4\r\nping\r\n", 14};
-static const slice GETACK = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n", 37};
+static const slice PING = SLICE("*1\r\n$4\r\nping\r\n");
+static const slice GETACK = SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n");
 /* At once, and from now on at the end of each turn, or no more. Other replicas acknowledge once. */
-static const slice GETACK_TURN = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTURN\r\n", 40};
-static const slice GETACK_TICK = {"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTICK\r\n", 40};
+static const slice GETACK_TURN = SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTURN\r\n");
+static const slice GETACK_TICK = SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$4\r\nTICK\r\n");
 
 const char *peerStateName(peerState state) {
     static const char *const names[PEER_STATES] = {
