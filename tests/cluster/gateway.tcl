@@ -290,7 +290,7 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_equal {} [$c blpop $key 0.01]
             $c -send blpop $key 0
             $c -send ping
-            wait_for_condition 200 20 {[string match "*cmd=blpop*" [r -$i client list]]}
+            wait_for_condition 600 50 {[string match "*cmd=blpop*" [r -$i client list]]}
             # Others use the slot meanwhile.
             assert_equal 0 [$other exists $key]
             $other rpush $key x y
@@ -308,11 +308,11 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         foreach command {{blpop 0} {xread block 0 streams}} {
             set c [gateway]
             if {$command eq "blpop 0"} {$c -send blpop $key 0} else {$c -send xread block 0 streams [key_of 1 stream] 0}
-            wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -1 info clients]]}
+            wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
             $c -close
-            wait_for_condition 200 20 {[regexp {blocked_clients:0} [r -1 info clients]]}
+            wait_for_condition 600 50 {[regexp {blocked_clients:0} [r -1 info clients]]}
         }
-        wait_for_condition 200 20 {[gateway_field calls_memory] == 0}
+        wait_for_condition 600 50 {[gateway_field calls_memory] == 0}
         set c [gateway]
         $c rpush $key kept
         assert_equal kept [$c lpop $key]
@@ -323,9 +323,9 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         set slot [r cluster keyslot $key]
         set c [gateway]
         $c -send blpop $key 0
-        wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -1 info clients]]}
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
         move_slot $slot 1 2
-        wait_for_condition 200 20 {[regexp {blocked_clients:1} [r -2 info clients]]}
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -2 info clients]]}
         r -2 rpush $key here
         assert_equal [list $key here] [$c -read]
         move_slot $slot 2 1
@@ -512,13 +512,13 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         try {
             raw_send $c [string repeat "GET $key\r\n" 4200]
             # More than the places of a client, and a command that waits for all before it.
-            wait_for_condition 200 50 {[gateway_field held_clients] == 1}
+            wait_for_condition 600 50 {[gateway_field held_clients] == 1}
             set other [raw_gateway]
             raw_send $other "GET $key\r\nDBSIZE\r\n"
-            wait_for_condition 200 50 {[gateway_field held_clients] == 2}
+            wait_for_condition 600 50 {[gateway_field held_clients] == 2}
             foreach s [list $c $other] {
                 set pattern " addr=\[^ ]*:[lindex [chan configure $s -sockname] 2] \[^\n]* events= "
-                wait_for_condition 200 50 {[regexp $pattern [r client list]]}
+                wait_for_condition 600 50 {[regexp $pattern [r client list]]}
             }
         } finally {exec kill -CONT [srv -1 pid]}
         foreach s [list $c $other] {raw_send $s "QUIT\r\n"; assert_match "*+OK\r\n" [raw_rest $s]}
@@ -600,12 +600,12 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-gate
         set other [gateway]
         set key [key_of 1]
         $c set $key 1
-        wait_for_condition 200 20 {[r -4 dbsize] > 0}
+        wait_for_condition 600 50 {[r -4 dbsize] > 0}
         send_signal STOP [srv -1 pid]
         $c -send set $key 2
         $reader -send get $key
         # They are on their way, and others do not wait.
-        wait_for_condition 200 20 {[regexp {calls=2,output=0} [r info gateway]]}
+        wait_for_condition 600 50 {[regexp {calls=2,output=0} [r info gateway]]}
         assert_equal OK [$other set [key_of 0] x]
         assert_equal OK [$other set [key_of 2] x]
         with_node 1 {kill_server}

@@ -228,7 +228,7 @@ start_cluster [list 3 3 $options] {
             r -0 function load replace [library two 20]
             # Clocks of nodes are those of one machine here, so only the order matters.
             set at [clock milliseconds]
-            wait_for_condition 100 1 {[clock milliseconds] > $at + 1}
+            wait_for_condition 3000 10 {[clock milliseconds] > $at + 1}
             r -1 acl setuser fred +del
             r -1 function load replace [library two 30]
         }

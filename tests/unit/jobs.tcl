@@ -115,7 +115,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         set writer [connect]
         $writer -send srem s name:1
         $writer -send scard s
-        wait_for_condition 300 10 {[info_field job_writes_held] > 0}
+        wait_for_condition 600 50 {[info_field job_writes_held] > 0}
         assert_equal $::elements [r scard s]
         assert_equal 1 [r sadd t more] ;# another key
         assert_equal $::elements [finish $c]
@@ -135,7 +135,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         set third [connect]
         $third -send eval {return redis.call('hset', KEYS[1], 'name:2', 'new')} 1 h
         $third -send get name:3
-        wait_for_condition 300 10 {[info_field blocked_clients] == 3}
+        wait_for_condition 600 50 {[info_field blocked_clients] == 3}
         assert_equal 1 [r hget h name:1]
         set all [finish $c all]
         assert_equal {1 2} [list [dict get $all name:1] [dict get $all name:2]]
@@ -238,7 +238,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         info_is jobs_running 1
         set writer [connect]
         $writer -send sadd s another
-        wait_for_condition 300 10 {[info_field blocked_clients] == 2}
+        wait_for_condition 600 50 {[info_field blocked_clients] == 2}
         assert_equal $::elements [finish $c]
         assert_equal {invalidate s} [$c -push]
         assert_equal 1 [$writer -read]
@@ -316,13 +316,13 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r pexpire s 2500
         set over [expr {[clock milliseconds] + 2600}]
         set clients [list [held {smembers s}] [held {hkeys h}]]
-        wait_for_condition 300 10 {[info_field expired_keys] > 0}
-        wait_for_condition 300 10 {[clock milliseconds] > $over}
+        wait_for_condition 600 50 {[info_field expired_keys] > 0}
+        wait_for_condition 3000 10 {[clock milliseconds] > $over}
         r set short value px 1
-        wait_for_condition 300 10 {[info_field expired_keys] > 1}
+        wait_for_condition 600 50 {[info_field expired_keys] > 1}
         assert_equal {2 0} [list [info_field jobs_running] [info_field jobs_in_one_piece]]
         foreach c $clients {assert_equal $::elements [finish $c]}
-        wait_for_condition 300 10 {[info_field expired_keys] == 3 && [r hlen h] == $::elements - 2}
+        wait_for_condition 600 50 {[info_field expired_keys] == 3 && [r hlen h] == $::elements - 2}
         fill
     }
 

@@ -81,7 +81,7 @@ start_server {tags {value-dictionaries} overrides {save ""}} {
 
         test {FLUSHALL leaves no values of a dictionary} {
             r flushall
-            wait_for_condition 100 50 {[string match "*,values=0,*" [field memory value_dictionary_0]]} else {
+            wait_for_condition 600 50 {[string match "*,values=0,*" [field memory value_dictionary_0]]} else {
                 fail [field memory value_dictionary_0]
             }
             assert_equal 0 [field memory compressed_values]

@@ -311,7 +311,7 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         r set pkg:1 $v px 1000
         compress pkg:1
         r pexpire pkg:1 1
-        wait_for_condition 100 20 {[r get pkg:1] eq "" && [r dbsize] == 0} else {fail "it does not expire"}
+        wait_for_condition 600 50 {[r get pkg:1] eq "" && [r dbsize] == 0} else {fail "it does not expire"}
         assert_equal 0 [info_field compressed_values]
     }
 
@@ -351,11 +351,11 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
                 }
             } elseif {$way eq "evicted"} {
                 r eval {for _, key in ipairs(redis.call('keys', '*')) do redis.call('pexpire', key, 1) end} 0
-                wait_for_condition 100 100 {[r dbsize] == 0} else {fail "keys do not expire"}
+                wait_for_condition 600 50 {[r dbsize] == 0} else {fail "keys do not expire"}
             } else {
                 r {*}$way
             }
-            wait_for_condition 100 50 {[info_field compressed_values] == 0} else {fail "$way: [info_field compressed_values] values left"}
+            wait_for_condition 600 50 {[info_field compressed_values] == 0} else {fail "$way: [info_field compressed_values] values left"}
             assert_equal 0 [info_field compressed_values_packed_bytes]
             r swapdb 0 3
             r select 0
@@ -478,7 +478,7 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         r debug set-active-expire 0
         foreach key {reads:pkg:2 reads:pkg:3} {r psetex $key 1 value}
         set over [expr {[clock milliseconds] + 2}]
-        wait_for_condition 300 10 {[clock milliseconds] > $over}
+        wait_for_condition 3000 10 {[clock milliseconds] > $over}
         assert_equal [string length $v] [r bitop or to pkg:1 reads:pkg:3 reads:pkg:2]
         assert_equal $v [r get to]
         assert_equal 0 [r exists reads:pkg:2 reads:pkg:3]
@@ -506,7 +506,7 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         r config set value-compression idle
         r set pkg:1 $v
         r config set maxmemory [expr {[info_field used_memory] + 100000}] maxmemory-policy noeviction
-        wait_for_condition 50 100 {
+        wait_for_condition 600 50 {
             [compress pkg:1; r get pkg:1; is_compressed pkg:1]
         } else {
             fail "a value is stored plain at maxmemory"
@@ -518,14 +518,14 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         for {set i 0} {$i < 100} {incr i} {set_idle pkg:$i [record $i]}
         r set pkg:hot $v
         r debug value-dictionary pkg: [record 8]
-        wait_for_condition 100 100 {[info_field compressed_values] == 100} else {fail "[info_field compressed_values] values"}
+        wait_for_condition 600 50 {[info_field compressed_values] == 100} else {fail "[info_field compressed_values] values"}
         assert {![is_compressed pkg:hot]}
         assert_equal [record 5] [r get pkg:5]
     }
 
     test {values of an older dictionary move to the new one} {
         set new [r debug value-dictionary pkg: [record 9][record 10]]
-        wait_for_condition 100 100 {[r debug compressed pkg:77] == $new} else {fail "it is still the old one"}
+        wait_for_condition 600 50 {[r debug compressed pkg:77] == $new} else {fail "it is still the old one"}
         assert_equal [record 77] [r get pkg:77]
     }
 
@@ -536,16 +536,16 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         assert_equal 0 [r debug compress pkg:1]
         r debug value-dictionary pkg: [record 11]
         r debug child 0
-        wait_for_condition 100 100 {[info_field compressed_values] == 1} else {fail "not after the child has ended"}
+        wait_for_condition 600 50 {[info_field compressed_values] == 1} else {fail "not after the child has ended"}
     }
 
     test {with `always` a value is compressed when it is written} {
         r flushall
         r config set value-compression always
         r set pkg:1 $v
-        wait_for_condition 50 20 {[is_compressed pkg:1]} else {fail "pkg:1 is plain"}
+        wait_for_condition 600 50 {[is_compressed pkg:1]} else {fail "pkg:1 is plain"}
         r append pkg:1 $v
-        wait_for_condition 50 20 {[is_compressed pkg:1]} else {fail "pkg:1 is plain"}
+        wait_for_condition 600 50 {[is_compressed pkg:1]} else {fail "pkg:1 is plain"}
         assert_equal $v$v [r get pkg:1]
         assert_equal $v$v [r get pkg:1]
         assert {[is_compressed pkg:1]}
