@@ -490,10 +490,10 @@ static int dispatch(loop *l, const loopReady *ready) {
 
 int loopServePriority(loop *l) {
     enum { READY_MAX = 64 };
-    hotCheck(l->depth > 0);
     int before = l->priority_events;
     l->priority_events = 0;
     if (!l->priority_count || !l->backend->wait_priority) return before;
+    hotCheck(l->depth > 0);
     loopReady ready[READY_MAX];
     int count = l->backend->wait_priority(l->state, ready, READY_MAX);
     for (int i = 0; i < count; i++) {

@@ -357,7 +357,7 @@ static void a_dropped_output_is_freed_in_parts(void **state) {
     int parts = 0;
     for (size_t used = memUsed(); outbufFreeDropped(1024 * 1024); parts++, used = memUsed())
         assert_in_range(used - memUsed(), 0, 1100 * 1024);
-    assert_in_range(parts, 5, 8);
+    assert_in_range(parts, 5, 12); /* in the hostile build blocks are small, and more of them */
     assert_int_equal(b->refs, 1);
     (void)outbufPoolTrim();
     assert_true(memUsed() <= start);
