@@ -275,6 +275,8 @@ static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);
     limit.bytes =
         percent ? memMachineBytes() / 100 * (unsigned)percent : (uint64_t)engineConf.maxmemory;
+    limit.spared = 0; /* measured anew with the next command */
+    limit.next_spared_us = 0;
     setLimited();
 }
 

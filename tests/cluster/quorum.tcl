@@ -97,7 +97,7 @@ start_cluster [list 3 2 [list tags {cluster quorum} overrides [concat $settings 
         assert_equal OK [r -4 config set replication-quorum 1]
         send_signal CONT [srv -3 pid]
         wait_for_condition 600 50 {[lindex [r -3 role] 0] eq "master" || [lindex [r -4 role] 0] eq "master"}
-        assert_equal {} [cluster_field -1 cluster_nodes_without_quorum]
+        wait_for_condition 600 50 {[cluster_field -1 cluster_nodes_without_quorum] eq ""}
         with_node 0 continue_server
     }
 }
