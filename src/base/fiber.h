@@ -21,9 +21,9 @@ fiber *fiberNew(fiberProc *run, void *arg) MUST_USE;
 bool fiberResume(fiber *f);
 /* Within a fiber: suspends it. The call returns when the fiber is resumed. */
 void fiberSuspend(void);
-/* What code that knows no owner of fibers calls in long loops: within a fiber, the function that
- * fiberSetPoint() has registered, which may suspend it. `elements`: so many were visited since the
- * last call, of some 50 ns each. True: the loop may be left, as nobody wants the result. False
+/* For long loops in code that does not know who owns fibers: within a fiber it calls the function
+ * that fiberSetPoint() has registered, which may suspend it. `elements`: so many were visited since
+ * the last call, of some 50 ns each. True: the loop may be left, as nobody wants the result. False
  * outside of fibers. ANY_THREAD. */
 bool fiberPoint(unsigned elements);
 typedef bool fiberPointProc(unsigned elements);

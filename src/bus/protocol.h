@@ -39,7 +39,7 @@ enum nodeFlag {
     NODE_TAKES_NACK = 1u << 14,     /* it understands refused votes (Valkey 9.2) */
 };
 
-/* What is known, since this node has started, of another one's users and functions. */
+/* Whether another node shares users and functions, as heard from it since this one has started. */
 typedef enum nodeSharing {
     SHARING_UNKNOWN, /* nothing was heard from it */
     SHARING_NONE,    /* it does not share any */

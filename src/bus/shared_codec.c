@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What nodes share as bytes, in messages and in the file (shared_state.h). Numbers are big-endian.
+ * Encodes shared users and functions as bytes, for messages and the file (shared_state.h). Numbers
+ * are big-endian.
  *
  *   entry     kind 1, length of the name 2, name, number of versions 1, versions
  *   version   form 1, writer 20, number 8, writers seen 1, each: id 20, number 8, taken 8;

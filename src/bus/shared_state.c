@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What nodes share, and how it is merged (shared_state.h).
+ * Users and functions that nodes share: their versions, and merging them (shared_state.h).
  *
  * Invariants: entries are sorted by kind and name; each has at least one version, and none of them
  * has seen another one. The digest is the sum of the hashes of all entries. Finding an entry takes

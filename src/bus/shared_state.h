@@ -120,9 +120,9 @@ static inline uint64_t sharedDigest(const sharedState *s) { return s->digest; }
  * away; a deletion always does, but of a library. */
 void sharedWrite(sharedState *s, sharedKind kind, slice name, sharedForm form, slice body,
                  bool takes, const char id[NODE_ID_LEN], int64_t now_ms);
-/* What a node had before it shared anything. All nodes make the same version of it, which every
- * change replaces. If nodes had different ones, that is chosen which is off, or whose text is less:
- * one with a password before one without. No effect if the entry exists. */
+/* Adds an entry that a node had before it shared anything. All nodes make the same version of it,
+ * which every change replaces. If nodes had different ones, that is chosen which is off, or whose
+ * text is less: one with a password before one without. No effect if the entry exists. */
 void sharedSeed(sharedState *s, sharedKind kind, slice name, sharedForm form, slice body);
 
 typedef enum sharedMerged {

@@ -34,7 +34,7 @@ void sharedLinkPush(const sharedEntry *e);
 void sharedLinkTick(int64_t now_ms);
 /* True if a node that works, or of which nothing is known so far, may have what this one lacks. */
 bool sharedLinkIsBehind(void);
-/* What other nodes have sent so far does not count any more. */
+/* Drops the parts of incomplete contents, and which nodes have answered so far. */
 void sharedLinkForget(void);
 
 #endif

@@ -70,7 +70,7 @@ static bool covers(sharedKind kind) {
 
 /* ------------------------------------------------------------------ this server */
 
-/* What this server has under that name; false: nothing. */
+/* Appends the text of the user, role or library of that name; false: this server has none. */
 static bool printOwn(sharedKind kind, slice name, str *out, sharedForm *form) {
     bool is_on = true;
     if (kind == SHARED_LIBRARY) {

@@ -36,7 +36,7 @@ void sharedTick(int64_t budget_us);
 bool sharedMayTake(void);
 /* Merges an entry of another node, by its label in logs; sharedApply() follows. */
 void sharedTake(const sharedEntry *e, const char *from);
-/* What is chosen takes effect at this node. */
+/* Makes users and functions of this node those of the chosen versions. */
 void sharedApply(void);
 /* CLUSTER RESET: the state begins anew with the users and functions of this node. */
 void sharedReset(void);

@@ -153,7 +153,7 @@ void blockForget(session *s);
 
 /* Memory of a session's wait in bytes. */
 size_t blockMemory(const session *s);
-/* What a session waits for; BLOCK_KINDS: it is not blocked. */
+/* The kind of wait of a session; BLOCK_KINDS: it is not blocked. */
 blockKind blockKindOf(const session *s);
 /* The request of a blocked session, as it was kept: valid until the end of the wait. */
 request *blockRequest(const session *s);

@@ -17,7 +17,7 @@
 void compressValuesUnderPressure(int64_t length_us);
 /* True unless value-compression is no. */
 bool compressValuesIsOn(void);
-/* Of the directive value-compression. */
+/* Implement accepting and applying the directive value-compression. */
 status compressValuesAccept(slice text, int64_t number, reason *why) MUST_USE;
 status compressValuesApply(reason *why) MUST_USE;
 

@@ -50,7 +50,7 @@ enum {
 
 typedef enum trainerState { RESTING, SAMPLING, TESTING } trainerState;
 
-/* What is known of a class from earlier rounds. */
+/* Results of earlier rounds for a class of keys. */
 typedef struct classNote {
     int db_id;
     uint8_t prefix_len;

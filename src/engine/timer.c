@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* What a timer does is a reply or the end of a pause: some 10 us. */
+/* The callback of a timer sends a reply or ends a pause, which takes some 10 us. */
 enum { DUE_PER_TURN = 64 };
 
 static struct {

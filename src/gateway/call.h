@@ -57,7 +57,7 @@ struct gatewayCall {
     char bytes[]; /* the user's name, the request */
 };
 
-/* What a call is made from; `request` are complete requests as RESP. */
+/* The parameters of callStart(); `request` are complete requests as RESP. */
 typedef struct callRequest {
     slice user, request, node_id; /* node_id: of CALL_ALL_NODES */
     int slot, db_id, extra, part;

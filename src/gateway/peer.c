@@ -133,7 +133,7 @@ static int sendContext(gatewayPeer *p, const gatewayCall *c) {
     return replies;
 }
 
-/* What the other end knows is sent again before the next request. */
+/* User, database and protocol are sent again before the next request. */
 static void forgetContext(gatewayPeer *p) {
     p->db_id = -1;
     p->proto = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the gateway does with each command: by a table of names, and by its spec for all others.
+ * How the gateway treats each command: by a table of names, and by its spec for all others.
  * Pure. */
 #ifndef GATEWAY_ROUTE_H
 #define GATEWAY_ROUTE_H

@@ -91,7 +91,7 @@ bool modulesCheckSettings(str *report) {
     return false;
 }
 
-/* What keeps a file from being loaded, as far as its first bytes show; NULL if nothing does. */
+/* The reason why a file cannot be loaded, as far as its first bytes show; NULL if it can. */
 static const char *fileFault(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return strerror(errno);

@@ -24,7 +24,7 @@
 #include "net/net_thread.h"
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
-/* What a line needs beside its texts: names of fields, and numbers. */
+/* Space for the names of fields and the numbers of a line, beside its texts. */
 enum { LINE_BYTES = 1024 };
 
 typedef enum clientType {

@@ -54,7 +54,7 @@ void configTellCertificates(str *report) {
         (void)checkCertificates(true, report);
 }
 
-/* What keeps a file from being made at the path; NULL if nothing does. */
+/* The reason why no file can be made at the path; NULL if one can. */
 static const char *folderFault(const char *path) {
     char *folder = memDup(path, strlen(path));
     char *slash = strrchr(folder, '/');

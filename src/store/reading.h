@@ -14,7 +14,7 @@
 
 #include "store/store.h"
 
-/* What the readers of values are told; all functions may read the store, but must not change it. */
+/* Callbacks for readers of values; all may read the store, but must not change it. */
 typedef struct storeReaders {
     /* An object with this hash is about to be changed or removed. */
     void (*before)(const db *d, uint64_t hash);

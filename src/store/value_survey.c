@@ -24,7 +24,7 @@ enum { TEST_ONE_OF = 4 };
 enum { QUICK_TESTS = 100 };
 /* A dictionary has this part of the bytes that it is trained on. */
 enum { DICTIONARY_PART = 16 };
-/* What the object has in addition to the packed bytes: number of the dictionary, length. */
+/* Bytes of an object in addition to the packed ones: number of the dictionary, length. */
 enum { HEAD = 3 };
 
 typedef struct sample {

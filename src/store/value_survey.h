@@ -46,7 +46,7 @@ void valueSurveyClass(const valueSurvey *s, unsigned index, surveyClass *out);
 void valueSurveyEach(const valueSurvey *s, unsigned index, void (*visit)(void *arg, slice value),
                      void *arg);
 
-/* What was found with values that the dictionary was not trained on. Shares are packed bytes per
+/* Results with values that the dictionary was not trained on. Shares are packed bytes per
  * plain byte, where a value that gains nothing counts as it is. */
 typedef struct valueTrial {
     unsigned tested;               /* values; 0: there were too few samples */

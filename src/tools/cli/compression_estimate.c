@@ -147,7 +147,7 @@ int modeCompressionEstimate(connection *c) {
         return 1;
     }
     if (!connectionConnect(c)) return 1;
-    /* What is only sampled shall not become recently used; older servers do not know this. */
+    /* Sampling is not to make keys recently used; older servers do not know the command. */
     freeReplyObject(connectionCommand(c, "CLIENT NO-TOUCH ON"));
     valkeyReply *size = connectionRequire(c, "DBSIZE", "DBSIZE");
     estimateJob job = {.survey = valueSurveyNew(SAMPLE_BYTES), .all_keys = (uint64_t)size->integer};
