@@ -403,6 +403,14 @@ aclRules *aclRulesNew(const aclDraft *d) {
     return rules;
 }
 
+aclRules *aclRulesNone(void) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    aclRules *none = aclRulesNew(&d);
+    aclDraftClear(&d);
+    return none;
+}
+
 bool aclHoldsRole(const aclRules *rules, slice role) {
     for (uint32_t i = 0; i < rules->role_count; i++) {
         if (sliceEqual(rules->roles[i], role)) return true;

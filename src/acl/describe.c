@@ -100,51 +100,26 @@ static bool namesExtension(slice rule) {
     return cmd && (cmd->flags & CMD_EXTENDED || isNewer(cmd));
 }
 
-/* Appends the rules for commands, without those that name commands which Valkey does not have. */
-static void appendPortableRules(slice rules, str *out) {
+/* Appends the rules for commands; with `portable` without those that name commands which Valkey
+ * does not have. In a selector a rule whose first argument ends with ')', where the selector would
+ * end, is quoted. */
+static void appendRules(slice rules, str *out, bool in_selector, bool portable) {
+    hotCheck(rules.len > 0);
     bool is_first = true;
     while (rules.len) {
         const char *blank = memchr(rules.ptr, ' ', rules.len);
         slice rule = sliceMake(rules.ptr, blank ? (size_t)(blank - rules.ptr) : rules.len);
-        if (!namesExtension(rule)) {
-            if (!is_first) strAppendByte(out, ' ');
-            strAppendSlice(out, rule);
-            is_first = false;
-        }
         size_t used = rule.len + (blank != NULL);
         rules = sliceMake(rules.ptr + used, rules.len - used);
-    }
-}
-
-/* Quotes the rules for a first argument that ends with ')', where the selector would end, too. */
-static void appendQuotedRules(slice rules, str *out) {
-    hotCheck(rules.len > 0);
-    while (rules.len) {
-        const char *blank = memchr(rules.ptr, ' ', rules.len);
-        slice rule = sliceMake(rules.ptr, blank ? (size_t)(blank - rules.ptr) : rules.len);
-        if (rule.len && rule.ptr[rule.len - 1] == ')') {
+        if (portable && namesExtension(rule)) continue;
+        if (!is_first) strAppendByte(out, ' ');
+        is_first = false;
+        if (in_selector && rule.len && rule.ptr[rule.len - 1] == ')') {
             strAppendQuoted(out, rule);
         } else {
             strAppendSlice(out, rule);
         }
-        if (blank) strAppendByte(out, ' ');
-        size_t used = rule.len + (blank != NULL);
-        rules = sliceMake(rules.ptr + used, rules.len - used);
     }
-}
-
-static void appendRules(slice rules, str *out, bool in_selector, bool portable) {
-    str chosen = STR_EMPTY;
-    if (portable) {
-        appendPortableRules(rules, &chosen);
-        rules = strSlice(&chosen);
-    }
-    if (in_selector) {
-        appendQuotedRules(rules, out);
-    } else {
-        strAppendSlice(out, rules);
-    }
-    strFree(&chosen);
 }
 
 static void appendSelector(const aclSelector *s, str *out, bool in_selector, bool portable) {

@@ -157,16 +157,13 @@ static bool roleExists(slice name) { return rolesFind(rolesCurrent(), name) != N
 static void addDeleted(configLines *lines, const aclLines *read, bool (*exists)(slice name),
                        void (*describe)(const aclRules *rules, str *out)) {
     hotCheck(aclConf.users_are_loaded);
-    aclDraft d;
-    aclDraftInit(&d, false);
-    aclRules *none = aclRulesNew(&d);
+    aclRules *none = aclRulesNone();
     for (int i = 0; i < read->count; i++) {
         const aclLine *line = &read->list[i];
         slice name = strSlice(&line->words[0]);
         if (line->is_included && !exists(name)) addListed(lines, name, none, describe);
     }
     memFree(none);
-    aclDraftClear(&d);
 }
 
 /* A module may rewrite the file while it is loaded. */

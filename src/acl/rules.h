@@ -125,6 +125,8 @@ typedef struct aclRules {
  * and contains the selectors of its roles. Without a limit of its own a user has the greatest one
  * of its roles. */
 aclRules *aclRulesNew(const aclDraft *d);
+/* The rules of a user or role that allow nothing; likewise. */
+aclRules *aclRulesNone(void);
 /* The draft that compiles to these rules, without roles that no longer exist. */
 void aclDraftFrom(aclDraft *d, const aclRules *rules);
 /* True if `role` is one of the roles. */

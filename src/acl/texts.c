@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "acl/file.h"
+#include "acl/password.h"
 #include "acl/users.h"
 #include "base/base.h"
 #include "engine/user_texts.h"
@@ -51,16 +52,6 @@ static aclRules *parse(bool is_role, slice name, slice text, reason *why) {
     return compiled;
 }
 
-/* The rules of a user or role that allow nothing. */
-static aclRules *noRules(bool is_role) {
-    aclDraft d;
-    aclDraftInit(&d, false);
-    d.is_role = is_role;
-    aclRules *none = aclRulesNew(&d);
-    aclDraftClear(&d);
-    return none;
-}
-
 static void setTake(bool is_role, slice name, aclRules *rules) {
     if (is_role) {
         rolesSetTake(name, rules);
@@ -83,7 +74,7 @@ static status setText(bool is_role, slice name, slice text, reason *why) {
         setTake(is_role, name, rules);
         return OK;
     }
-    if (exists(is_role, name)) setTake(is_role, name, noRules(is_role));
+    if (exists(is_role, name)) setTake(is_role, name, aclRulesNone());
     return ERR_SYNTAX;
 }
 
@@ -92,7 +83,7 @@ static bool removeNamed(bool is_role, slice name) {
     if (!exists(is_role, name)) return true;
     bool must_stay = is_role ? usersHoldRole(name) : sliceEqual(name, SLICE("default"));
     if (must_stay) {
-        setTake(is_role, name, noRules(is_role));
+        setTake(is_role, name, aclRulesNone());
     } else if (is_role) {
         (void)rolesRemove(name); /* it exists */
     } else {
@@ -221,7 +212,7 @@ static bool passwordsWithin(const aclRules *a, const aclRules *b) {
     for (uint32_t i = 0; i < a->password_count; i++) {
         bool found = false;
         for (uint32_t k = 0; k < b->password_count && !found; k++)
-            found = memcmp(a->passwords[i], b->passwords[k], ACL_HASH_SIZE) == 0;
+            found = passwordHashesEqual(a->passwords[i], b->passwords[k]);
         if (!found) return false;
     }
     return true;

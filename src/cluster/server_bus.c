@@ -82,7 +82,7 @@ static busConn *newConn(int fd, connState state) {
     bool tls = netTlsForCluster();
     (void)netSetNoDelay(fd, true); /* without it messages are only slower */
     connInit(&bc->conn, tls ? &connTls : &connTcp, engineLoop(), fd, state);
-    netSetConnPriority(&bc->conn, true); /* a late answer counts as a failure */
+    connSetPriority(&bc->conn, true); /* a late answer counts as a failure */
     serverLinks.count++;
     return bc;
 }

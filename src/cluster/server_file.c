@@ -32,8 +32,7 @@ static struct {
     bool failed;
 } last_save;
 
-/* The name of a file beside the configuration file; the caller frees it. */
-static str nameOf(const char *suffix) {
+str serverFileName(const char *suffix) {
     str name = STR_EMPTY;
     strAppendFormat(&name, "%s%s", clusterConf.cluster_config_file, suffix);
     return name;
@@ -43,7 +42,7 @@ static str nameOf(const char *suffix) {
 
 static status takeLock(reason *why) {
     check(lock_fd < 0);
-    str name = nameOf(".lock");
+    str name = serverFileName(".lock");
     status st = OK;
     int fd = fileOpen(strText(&name), O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (fd < 0) {
@@ -83,7 +82,7 @@ static status readText(const char *path, str *content, slice *out, reason *why) 
 /* Keeps a text that is not used, which the next save would replace. */
 static void keepAside(slice text) {
     check(text.len > 0);
-    str name = nameOf(".old");
+    str name = serverFileName(".old");
     reason why;
     if (fileReplace(strText(&name), text, FILE_MODE, &why) == OK) {
         logNotice("The text that is not used is kept in %s.", strText(&name));
@@ -149,7 +148,7 @@ static status useChoice(clusterMap *m, const fileChoice *choice, slice main, sli
 status serverFileOpen(clusterMap *m, bool *found, bool *intact, reason *why) {
     check(!m->myself);
     const char *path = clusterConf.cluster_config_file;
-    str main_text = STR_EMPTY, copy_text = STR_EMPTY, copy_path = nameOf(".bak");
+    str main_text = STR_EMPTY, copy_text = STR_EMPTY, copy_path = serverFileName(".bak");
     slice main, copy;
     reason ignored;
     status st = takeLock(why);
@@ -209,7 +208,7 @@ static fileSave *newSave(const clusterMap *m, bool flush, serverFileDone *done) 
  * same directory. ANY_THREAD. */
 static void writeCopy(fileSave *save) {
     check(save->text.len > 0);
-    str path = nameOf(".bak");
+    str path = serverFileName(".bak");
     fileFailure failure;
     status st = fileReplaceAs(strText(&path), strSlice(&save->text), FILE_MODE, FILE_FLUSH_CONTENT,
                               &failure);
@@ -223,7 +222,7 @@ static int writeFile(void *arg) {
     const char *path = clusterConf.cluster_config_file;
     slice text = strSlice(&save->text);
     if (save->flush) {
-        str copy = nameOf(".bak");
+        str copy = serverFileName(".bak");
         save->result = fileReplaceBoth(path, strText(&copy), text, FILE_MODE, &save->failure);
         strFree(&copy);
         save->owes_copy = save->result == OK;

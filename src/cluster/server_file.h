@@ -17,8 +17,12 @@
 #ifndef CLUSTER_SERVER_FILE_H
 #define CLUSTER_SERVER_FILE_H
 
+#include "base/str.h"
 #include "bus/map.h"
 
+/* The name of the configuration file with a suffix, for a file beside it; the caller frees it.
+ * ANY_THREAD: the directive cannot be changed. */
+str serverFileName(const char *suffix) MUST_USE;
 /* Takes the lock and reads the file, or its copy, into a new map. *found is false if there is
  * none: the map is not initialised then. *intact: file and copy are equal and complete. */
 status serverFileOpen(clusterMap *m, bool *found, bool *intact, reason *why) MUST_USE;

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/server_file.h"
 #include "engine/hot.h"
 #include "io/bio.h"
 #include "io/file.h"
@@ -21,23 +22,17 @@ static struct {
     int64_t told_ms;
 } saves;
 
-/* What the thread writes. */
+/* The task of the thread: the text to write, and how that has ended. */
 typedef struct fileText {
     str text;
     status result;
     fileFailure failure;
 } fileText;
 
-static str nameOf(const char *suffix) {
-    str name = STR_EMPTY;
-    strAppendFormat(&name, "%s.shared%s", clusterConf.cluster_config_file, suffix);
-    return name;
-}
-
 /* ------------------------------------------------------------------ reading */
 
 static void keepAside(slice text) {
-    str name = nameOf(".old");
+    str name = serverFileName(".shared.old");
     reason why;
     if (fileReplace(strText(&name), text, FILE_MODE, &why) != OK)
         logWarning("The damaged file is lost: %s", why.text);
@@ -45,7 +40,7 @@ static void keepAside(slice text) {
 }
 
 void sharedFileRead(sharedState *s) {
-    str name = nameOf(""), text = STR_EMPTY;
+    str name = serverFileName(".shared"), text = STR_EMPTY;
     reason why;
     check(s->count == 0);
     status st = fileReadAll(strText(&name), FILE_BYTES_MAX, &text, &why);
@@ -66,7 +61,7 @@ void sharedFileRead(sharedState *s) {
 /* ANY_THREAD. */
 static int writeText(void *arg) {
     fileText *file = arg;
-    str name = nameOf("");
+    str name = serverFileName(".shared");
     file->result = fileReplaceAs(strText(&name), strSlice(&file->text), FILE_MODE, FILE_FLUSH_ALL,
                                  &file->failure);
     strFree(&name);

@@ -23,6 +23,7 @@
 #include "engine/transaction.h"
 #include "engine/user.h"
 #include "engine/watch.h"
+#include "format/aof_reader.h"
 #include "gateway/call.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
@@ -343,11 +344,15 @@ static callRequest requestOf(const ctx *c, gatewayPlace *p, int part) {
                          .owner = p};
 }
 
-static void appendRequest(str *out, int argc, const slice *argv) {
-    size_t len;
-    char *bytes = respRequest(argc, argv, &len);
-    strAppend(out, bytes, len);
-    memFree(bytes);
+/* Sends the arguments to the node that has the slot, as a part of the request. */
+static void sendPart(ctx *c, gatewayPlace *p, int part, int slot, int argc, const slice *argv) {
+    callRequest r = requestOf(c, p, part);
+    str bytes = STR_EMPTY;
+    aofPrintCommand(&bytes, argc, argv);
+    r.slot = slot;
+    r.request = strSlice(&bytes);
+    callStart(&r);
+    strFree(&bytes);
 }
 
 static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
@@ -359,7 +364,7 @@ static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
     if (sent && sent->argv == c->argv && sent->raw.len && !sent->large_count) {
         r.request = sent->raw;
     } else {
-        appendRequest(&bytes, c->argc, c->argv);
+        aofPrintCommand(&bytes, c->argc, c->argv);
         r.request = strSlice(&bytes);
     }
     callStart(&r);
@@ -375,7 +380,7 @@ static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags
     gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
     callRequest r = requestOf(c, p, 0);
     str bytes = STR_EMPTY;
-    appendRequest(&bytes, c->argc, c->argv);
+    aofPrintCommand(&bytes, c->argc, c->argv);
     r.slot = slot;
     r.flags |= CALL_OWN_LINK | flags;
     r.holder = gc;
@@ -446,13 +451,7 @@ static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *spli
             endPart(p, c, i, part->argc, part->argv);
             continue;
         }
-        callRequest r = requestOf(c, p, i);
-        str bytes = STR_EMPTY;
-        appendRequest(&bytes, part->argc, part->argv);
-        r.slot = part->slot;
-        r.request = strSlice(&bytes);
-        callStart(&r);
-        strFree(&bytes);
+        sendPart(c, p, i, part->slot, part->argc, part->argv);
     }
     clients.counts.merged++;
     if (!any_here) executeCountCall(c);
@@ -475,7 +474,7 @@ static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
     if (any_here && isPaused(c)) return GATE_HELD;
     gatewayPlace *p = keepPlace(gc, c, count, merge);
     str bytes = STR_EMPTY;
-    appendRequest(&bytes, c->argc, c->argv);
+    aofPrintCommand(&bytes, c->argc, c->argv);
     for (int i = 0; i < count; i++) {
         if (clusterIsMyself(owners[i])) {
             endPart(p, c, i, c->argc, c->argv);
@@ -495,7 +494,7 @@ static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
 
 /* SCAN: CLUSTERSCAN at the node that has the slot of the cursor. */
 static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
-    str text = STR_EMPTY, after = STR_EMPTY, bytes = STR_EMPTY;
+    str text = STR_EMPTY, after = STR_EMPTY;
     int slot;
     if (!clients.prints) clients.prints = memCalloc(1, sizeof(scanPrints));
     if (!scanCursorRead(clients.prints, c->argv[1], &slot, &text, &after)) {
@@ -521,15 +520,10 @@ static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
     if (here) {
         endPart(p, c, 0, c->argc, argv);
     } else {
-        callRequest r = requestOf(c, p, 0);
-        appendRequest(&bytes, c->argc, argv);
-        r.slot = slot;
-        r.request = strSlice(&bytes);
-        callStart(&r);
+        sendPart(c, p, 0, slot, c->argc, argv);
         executeCountCall(c);
     }
     memFree(argv);
-    strFree(&bytes);
     strFree(&text);
     strFree(&after);
     return GATE_DONE;
@@ -558,19 +552,28 @@ typedef struct queuedRequests {
 static bool appendQueued(void *arg, const command *cmd, const slice *argv, int argc) {
     queuedRequests *q = arg;
     if (needsProof(cmd, argv, argc)) q->flags |= CALL_PROVEN;
-    appendRequest(&q->bytes, argc, argv);
+    aofPrintCommand(&q->bytes, argc, argv);
     q->count++;
     return true;
+}
+
+static void forgetWatch(gatewayClient *gc) {
+    if (gc->watch_slot >= 0) peerDrop(gc);
+    gc->watch_slot = -1;
+}
+
+/* EXEC is refused. */
+static void endTransaction(ctx *c) {
+    transactionDiscard(c->who);
+    c->flags &= ~(uint32_t)CTX_ADMISSION;
 }
 
 /* EXEC of a transaction on keys of another node. */
 static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     const char *name = NULL;
     if (!transactionEach(c->who, mayGoElsewhere, &name)) {
-        if (gc->watch_slot >= 0) peerDrop(gc);
-        gc->watch_slot = -1;
-        transactionDiscard(c->who);
-        c->flags &= ~(uint32_t)CTX_ADMISSION;
+        forgetWatch(gc);
+        endTransaction(c);
         replyErrorFormat(c,
                          "EXECABORT Transaction discarded because of: '%s' cannot be executed by "
                          "the node that has the keys",
@@ -583,9 +586,9 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     queuedRequests q = {.bytes = STR_EMPTY};
     slice multi = SLICE("MULTI");
     bool reads = !transactionHas(c->who, CMD_WRITE | CMD_MAY_REPLICATE);
-    appendRequest(&q.bytes, 1, &multi);
+    aofPrintCommand(&q.bytes, 1, &multi);
     (void)transactionEach(c->who, appendQueued, &q);
-    appendRequest(&q.bytes, c->argc, c->argv);
+    aofPrintCommand(&q.bytes, c->argc, c->argv);
     gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
     callRequest r = requestOf(c, p, 0);
     r.slot = slot;
@@ -607,17 +610,9 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
 }
 
 static gateVerdict refuseSlots(ctx *c) {
-    if (c->cmd->flags & CMD_RUNS_QUEUE) {
-        transactionDiscard(c->who);
-        c->flags &= ~(uint32_t)CTX_ADMISSION;
-    }
+    if (c->cmd->flags & CMD_RUNS_QUEUE) endTransaction(c);
     replyError(c, several_slots);
     return GATE_REFUSED;
-}
-
-static void forgetWatch(gatewayClient *gc) {
-    if (gc->watch_slot >= 0) peerDrop(gc);
-    gc->watch_slot = -1;
 }
 
 static gateVerdict endWatch(gatewayClient *gc, ctx *c) {
@@ -760,7 +755,8 @@ static gateVerdict admit(ctx *c) {
     check(gc);
     bool is_full = gc->order.bytes > ORDER_BYTES_MAX || gc->order.places.count > ORDER_PLACES_MAX;
     bool must_wait = !replyOrderIsEmpty(&gc->order) && gc->is_exclusive;
-    /* What waits for a blocking command may wait for ever: a client that leaves is noticed. */
+    /* Behind a blocking command it may wait for ever: reading goes on, so that a client that
+     * leaves is noticed. */
     if (is_full || must_wait) return hold(gc, is_full);
     gc->is_exclusive = false;
     route way = routeOfCommand(c->cmd);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "gateway/merge.h"
 
@@ -18,11 +19,9 @@ enum { STAGE_BEGIN, STAGE_OWNED, STAGE_IMPORTING, STAGE_DONE };
 
 static const char marks[] = {[STAGE_OWNED] = 0, [STAGE_IMPORTING] = 'i', [STAGE_DONE] = 'd'};
 
-/* Of a print; never that of the beginning. */
+/* The hash of a print in cursors; never that of the beginning. */
 static uint32_t hashOf(const char *print) {
-    uint32_t hash = 2166136261u;
-    for (int i = 0; i < SCAN_PRINT_BYTES; i++) hash = (hash ^ (uint8_t)print[i]) * 16777619u;
-    hash = (hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24) & ((1u << HASH_BITS) - 1);
+    uint32_t hash = (uint32_t)hashBytes(print, SCAN_PRINT_BYTES) & ((1u << HASH_BITS) - 1);
     return hash < 2 ? 2 : hash;
 }
 

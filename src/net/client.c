@@ -53,18 +53,13 @@ static void signalClient(client *cl, bool connected) {
     serverEventSignal(&(serverEvent){.kind = SERVER_CLIENT, .client = {&cl->session, connected}});
 }
 
-void netSetConnPriority(conn *c, bool on) {
-    connSetPriority(c, on);
-    if (on) executeYield();
-}
-
 client *clientNew(int fd, const connType *type, uint64_t flags) {
     bool priority = flags & SESSION_ADMIN_PORT;
     list *all = clientAll();
     client *cl = memNew(client);
     cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
-    if (priority) netSetConnPriority(&cl->conn, true);
+    if (priority) connSetPriority(&cl->conn, true);
     bool is_given = type != &connTls && !priority && netThreadsAreActive();
     status st = OK;
     if (!is_given) st = type == &connTls ? netTlsBegin(cl) : readerStart(cl);
@@ -90,7 +85,7 @@ void clientReserve(client *cl) {
 void netSetPriority(session *s, bool on) {
     hotCheck(threadIsMain());
     if (s->carrier != &clientCarrier) return;
-    netSetConnPriority(&clientOf(s)->conn, on);
+    connSetPriority(&clientOf(s)->conn, on);
     if (on) trialEnd(clientOf(s));
     if (on) clientReserve(clientOf(s));
 }

@@ -209,10 +209,7 @@ static status watchListener(int fd, const portKind *kind, reason *why) {
         close(fd);
         return reasonSet(why, ERR_IO, "Unrecoverable error creating a listening file event.");
     }
-    if (kind->is_admin) {
-        loopSetPriority(listeners.loop, fd, true);
-        executeYield();
-    }
+    if (kind->is_admin) loopSetPriority(listeners.loop, fd, true);
     listeners.list[listeners.count++] = (listener){fd, kind};
     return OK;
 }

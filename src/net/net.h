@@ -95,8 +95,6 @@ bool netDescribeOrderer(const session *s, str *out);
 /* On: the session's connection is served before others, also in the middle of a turn that takes
  * long. No effect on a session without a connection. */
 void netSetPriority(session *s, bool on);
-/* The same for a connection of another folder in this loop. */
-void netSetConnPriority(conn *c, bool on);
 /* bind-source-addr, for connections that this server opens; "" if it is not set. */
 const char *netSourceAddress(void);
 /* max-new-connections-per-cycle, or that of TLS. */

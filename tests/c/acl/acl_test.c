@@ -90,11 +90,17 @@ static const commandSpec specs[] = {
      .categories = 1u << CAT_CONNECTION},
 };
 
-void installTestCommands(void) { commandInstall(specs, COUNT_OF(specs), false); }
+int setupTestCommands(void **state) {
+    (void)state;
+    commandInstall(specs, COUNT_OF(specs), false);
+    return 0;
+}
 
-void uninstallTestCommands(void) {
+int teardownTestCommands(void **state) {
+    (void)state;
     aclCatalogFree();
     commandUninstall();
+    return 0;
 }
 
 testWords wordsOf(const char *text) {

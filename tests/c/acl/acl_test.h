@@ -18,8 +18,8 @@
 
 /* Installs the commands get, set, select, config|get, config|set, copy, mget, publish,
  * psubscribe. */
-void installTestCommands(void);
-void uninstallTestCommands(void);
+int setupTestCommands(void **state);
+int teardownTestCommands(void **state);
 
 /* Splits a text at blanks; at most 16 words. */
 typedef struct testWords {

@@ -3,16 +3,6 @@
  * Decisions: which rules allow which requests, and what a refusal reports. */
 #include "acl_test.h"
 
-static int setup(void **state) {
-    installTestCommands();
-    return 0;
-}
-
-static int teardown(void **state) {
-    uninstallTestCommands();
-    return 0;
-}
-
 static aclRules *rulesOf(const char *rules) {
     aclDraft d;
     aclDraftInit(&d, false);
@@ -129,5 +119,5 @@ int test_check(void) {
         cmocka_unit_test(a_selector_must_allow_everything_alone),
         cmocka_unit_test(only_necessary_checks_are_armed),
     };
-    return cmocka_run_group_tests_name("check", tests, setup, teardown);
+    return cmocka_run_group_tests_name("check", tests, setupTestCommands, teardownTestCommands);
 }

@@ -11,16 +11,6 @@
 #include "base/glob.h"
 #include "base/random.h"
 
-static int setup(void **state) {
-    installTestCommands();
-    return 0;
-}
-
-static int teardown(void **state) {
-    uninstallTestCommands();
-    return 0;
-}
-
 static void the_list_form_is_canonical(void **state) {
     assert_string_equal(listed(""), "off resetchannels -@all");
     assert_string_equal(listed("ON NoPass ~* &* +@ALL"), "on nopass ~* &* +@all");
@@ -378,5 +368,5 @@ int test_rules(void) {
         cmocka_unit_test(rules_contain_the_selectors_of_roles),
         cmocka_unit_test(a_role_has_no_rules_of_users),
     };
-    return cmocka_run_group_tests_name("rules", tests, setup, teardown);
+    return cmocka_run_group_tests_name("rules", tests, setupTestCommands, teardownTestCommands);
 }

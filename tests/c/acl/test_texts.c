@@ -6,16 +6,6 @@
 #include "acl/texts.h"
 #include "acl/users.h"
 
-static int setup(void **state) {
-    installTestCommands();
-    return 0;
-}
-
-static int teardown(void **state) {
-    uninstallTestCommands();
-    return 0;
-}
-
 static bool takes(const char *before, const char *after) {
     return aclTextsKeeper.takes(false, sliceOf(before), sliceOf(after));
 }
@@ -98,9 +88,12 @@ static void rights_of_roles_count(void **state) {
 
 int test_texts(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(more_rights_take_nothing_away, setup, teardown),
-        cmocka_unit_test_setup_teardown(anything_less_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(rights_of_roles_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_rights_take_nothing_away, setupTestCommands,
+                                        teardownTestCommands),
+        cmocka_unit_test_setup_teardown(anything_less_counts, setupTestCommands,
+                                        teardownTestCommands),
+        cmocka_unit_test_setup_teardown(rights_of_roles_count, setupTestCommands,
+                                        teardownTestCommands),
     };
     return cmocka_run_group_tests_name("acl/texts", tests, NULL, NULL);
 }
