@@ -38,6 +38,10 @@ void sessionSetMemoryClassesProc(bool (*append)(str *out));
 void sessionDescribe(const session *s, str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetDescribeProc(void (*describe)(const session *s, str *out));
+/* The number of sessions whose reads are tracked. */
+uint64_t sessionTrackingCount(void);
+/* Registers the function that returns it; called once, by pubsub. */
+void sessionSetTrackingCountProc(uint64_t (*count)(void));
 /* Reads all that is known of a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers a function that fills in a part of it; called once by each subsystem that knows one. */
