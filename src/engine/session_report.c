@@ -49,6 +49,7 @@ void sessionSetTrackingCountProc(uint64_t (*count)(void)) { count_tracking = cou
 uint64_t sessionTrackingCount(void) { return count_tracking ? count_tracking() : 0; }
 
 void sessionReportRead(const session *s, sessionReport *out) {
-    *out = (sessionReport){.redirect = -1, .has_job = jobIsOf(s)};
+    *out = (sessionReport){.redirect = -1};
+    out->has_job = jobProgressOf(s, &out->job);
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);
 }
