@@ -31,7 +31,7 @@ static bool countArg(ctx *c, int i, int64_t *count) {
 }
 
 static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
-    replyArray(c, with_user ? 7 : 6);
+    replyArray(c, with_user ? 8 : 6);
     replyInteger(c, e->id);
     replyInteger(c, e->time_s);
     replyInteger(c, e->value);
@@ -39,7 +39,9 @@ static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
     for (int i = 0; i < e->argc; i++) replyBulk(c, strSlice(&e->argv[i]));
     replyBulk(c, strSlice(&e->peer));
     replyBulk(c, strSlice(&e->name));
-    if (with_user) replyBulk(c, strSlice(&e->user));
+    if (!with_user) return; /* clients of Valkey rely on the number of items */
+    replyBulk(c, strSlice(&e->user));
+    replyInteger(c, e->elapsed_us);
 }
 
 static void replyEntries(ctx *c, commandlogKind kind, int64_t count, bool with_user) {
@@ -62,7 +64,8 @@ static void replyWanted(ctx *c, bool with_user) {
 /* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
 void commandlogGetCommand(ctx *c) { replyWanted(c, false); }
 
-/* COMMANDLOG USERS count type. Reply: the newest entries as with GET, each with the user. */
+/* COMMANDLOG USERS count type. Reply: the newest entries as with GET, each with the user and the
+ * microseconds from begin to end. */
 void commandlogUsersCommand(ctx *c) { replyWanted(c, true); }
 
 /* COMMANDLOG LEN type. Reply: number of entries. */
@@ -95,7 +98,9 @@ void commandlogHelpCommand(ctx *c) {
         "RESET <type>",
         "    Reset the specified type of commandlog.",
         "USERS <count> <type>",
-        "    Return entries like GET, each with the name of the user as a seventh item.",
+        "    Return entries like GET, each with two more items: the name of the user,",
+        "    and the time from begin to end in microseconds, which is longer than that of",
+        "    execution for a command that ran in slices.",
         NULL,
     };
     replyHelp(c, lines);

@@ -82,7 +82,7 @@ static void copyArguments(commandlogEntry *e, const ctx *c) {
     }
 }
 
-void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
+void commandlogNote(const ctx *c, commandlogKind kind, int64_t value, int64_t elapsed_us) {
     hotCheck(threadIsMain());
     int64_t limit = commandlogLimit(kind);
     if (limit < 0 || value < limit) return;
@@ -91,6 +91,7 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
     *e = (commandlogEntry){.id = logs[kind].next_id++,
                            .time_s = c->now_ms / 1000,
                            .value = value,
+                           .elapsed_us = elapsed_us,
                            .argc = argc,
                            .name = strNew(sessionName(c->who)),
                            .user = strNew(userNameOf(ctxClient(c))),

@@ -16,9 +16,11 @@
 #include "engine/engine_priv.h"
 #include "engine/job_gate.h"
 #include "engine/job_priv.h"
+#include "engine/job_turns.h"
 #include "engine/latency.h"
 #include "engine/lifecycle.h"
 #include "engine/propagate.h"
+#include "engine/session_report.h"
 #include "store/reading.h"
 
 enum {
@@ -29,7 +31,8 @@ enum {
 };
 
 typedef struct job {
-    listNode node; /* in `jobs.all`, the next one to run first */
+    listNode node; /* in `jobs.all`, the oldest one first */
+    jobTurn turn;
     session *who;
     ctx c;
     outbuf out; /* its reply so far */
@@ -37,6 +40,8 @@ typedef struct job {
     uint64_t *hashes; /* of its keys */
     int key_count;
     uint64_t ticks, slice_end;
+    uint64_t visited, elements; /* so far, and as many as were expected */
+    int64_t begun_us;
     int left; /* elements until the next look at the clock */
     bool is_running, has_ended;
     bool to_end;      /* it is not suspended any more: it has to end now, */
@@ -128,6 +133,7 @@ bool jobPause(unsigned elements) {
     job *j = (job *)jobs.running;
     check(j != NULL);
     if (j->is_unwanted) return true;
+    j->visited += elements;
     if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     if (!jobs.cuts_all && clockTicks() < j->slice_end) return false;
@@ -146,6 +152,7 @@ static void end(job *j) {
     hotCheck(!j->has_ended);
     j->has_ended = true;
     listRemove(&jobs.all, &j->node);
+    jobTurnEnd(&j->turn);
     dropKeys(j);
     if (!jobs.all.count) storeSetReaders(NULL);
     fiberFree(j->stack);
@@ -180,6 +187,7 @@ static void runSlice(job *j) {
     engineHot.current = below;
     (void)keyspaceUse(used); /* it was the main one */
     j->ticks += ticks;
+    jobTurnUsed(&j->turn, ticks);
     noteSlice(j, clockTicksToNs(ticks) / 1000);
     if (j->c.flags & CTX_WAKES && below) below->flags |= CTX_WAKES;
     if (!more) end(j);
@@ -233,7 +241,7 @@ static void stopStage(void) {
     hooksRemoveFeature(&running_jobs);
 }
 
-/* The jobs of a turn: the first ones get their slices, and are the last ones then. */
+/* The jobs of a turn: those whose turn it is get their slices. */
 static void continueJobs(void) {
     if (!jobs.all.count) {
         stopStage();
@@ -247,12 +255,10 @@ static void continueJobs(void) {
     uint64_t end_ticks = clockTicks() + jobs.slice_ticks;
     size_t left = jobs.all.count;
     do {
-        listNode *first = left ? listFirst(&jobs.all) : NULL;
-        if (!first) break;
-        job *j = LIST_OWNER(first, job, node);
+        jobTurn *next = left ? jobTurnNext() : NULL;
+        if (!next) break;
+        job *j = LIST_OWNER(next, job, turn);
         left--;
-        listRemove(&jobs.all, first);
-        listAppend(&jobs.all, first);
         if (j->who->flags & SESSION_CLOSE_NOW) continue; /* it is freed soon */
         runSlice(j);
         if (j->has_ended) tellSession(j);
@@ -300,10 +306,10 @@ static bool mayBegin(const ctx *c) {
     return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
 }
 
-bool jobBegin(ctx *c) {
+bool jobBegin(ctx *c, uint64_t elements) {
     if (!mayBegin(c)) return false;
     job *j = memNew(job);
-    *j = (job){.who = c->who};
+    *j = (job){.who = c->who, .elements = elements, .begun_us = clockMonoUs()};
     j->stack = fiberNew(runCommand, j);
     if (!j->stack) {
         memFree(j);
@@ -325,6 +331,7 @@ bool jobBegin(ctx *c) {
     if (!jobs.all.head.next) listInit(&jobs.all);
     if (!jobs.all.count) storeSetReaders(&readers);
     listAppend(&jobs.all, &j->node);
+    jobTurnBegin(&j->turn, c->who->user);
     jobs.begun++;
     takeKeys(j);
     if (!jobs.has_stage) hooksAddFeature(&running_jobs);
@@ -339,6 +346,17 @@ bool jobBegin(ctx *c) {
 }
 
 bool jobIsOf(const session *s) { return blockKindOf(s) == BLOCK_JOB; }
+
+bool jobProgressOf(const session *s, jobProgress *out) {
+    hotCheck(threadIsMain());
+    if (!jobIsOf(s)) return false;
+    const job *j = blockStateOf(s);
+    *out = (jobProgress){.visited = j->visited,
+                         .elements = j->elements,
+                         .us = clockTicksToNs(j->ticks) / 1000,
+                         .elapsed_us = clockMonoUs() - j->begun_us};
+    return true;
+}
 
 void jobSetPaused(bool paused) {
     jobs.paused = paused;
@@ -364,14 +382,13 @@ status jobApply(reason *why) {
 }
 
 void jobPrintStats(str *out) {
-    strAppendFormat(out,
-                    "jobs_running:%llu\r\njobs_done:%llu\r\njobs_aborted:%llu\r\n"
-                    "jobs_in_one_piece:%llu\r\njob_longest_slice_usec:%lld\r\n"
-                    "job_writes_held:%llu\r\njob_longest_wait_usec:%lld\r\n",
-                    (unsigned long long)jobs.all.count, (unsigned long long)jobs.done,
-                    (unsigned long long)jobs.aborted, (unsigned long long)jobs.in_one_piece,
-                    (long long)jobs.longest_us, (unsigned long long)jobGateCount(),
-                    (long long)jobGateLongestUs());
+    strAppendField(out, "jobs_running", jobs.all.count);
+    strAppendField(out, "jobs_done", jobs.done);
+    strAppendField(out, "jobs_aborted", jobs.aborted);
+    strAppendField(out, "jobs_in_one_piece", jobs.in_one_piece);
+    strAppendField(out, "job_longest_slice_usec", (uint64_t)jobs.longest_us);
+    strAppendField(out, "job_writes_held", jobGateCount());
+    strAppendField(out, "job_longest_wait_usec", (uint64_t)jobGateLongestUs());
 }
 
 void jobResetStats(void) {

@@ -25,12 +25,12 @@ enum {
     JOB_WAIT_MS = 100, /* after that long, the job that a write waits for runs to its end */
 };
 
-bool jobBegin(ctx *c);
+bool jobBegin(ctx *c, uint64_t elements);
 /* To be called by a command after it has looked up its keys, before it has replied anything. True:
  * it is or becomes a job, and returns at once. False: it goes on, as a job or in one piece.
  * `elements`: how many it is going to visit, about. */
 static inline bool jobStart(ctx *c, uint64_t elements) {
-    return unlikely(elements >= engineHot.job_from) && jobBegin(c);
+    return unlikely(elements >= engineHot.job_from) && jobBegin(c, elements);
 }
 
 bool jobPause(unsigned elements);
@@ -56,6 +56,9 @@ static inline size_t jobPart(const ctx *c, size_t left) {
 void jobGoOn(const ctx *c);
 /* True if a session waits for a job. */
 bool jobIsOf(const session *s);
+typedef struct jobProgress jobProgress; /* defined in session_report.h */
+/* How far the job of a session is. False: it has none. */
+bool jobProgressOf(const session *s, jobProgress *out);
 /* While paused, jobs stay where they are after their first slice, a short one. For tests. */
 void jobSetPaused(bool paused);
 /* Fields of INFO stats. */

@@ -484,17 +484,17 @@ static void printKeyspace(str *out) {
 
 static void printStats(str *out) {
     storeStatistics now = storeStats(keyspaceMain()), *s = &now;
+    strAppendField(out, "expired_keys", s->expired);
+    strAppendField(out, "expired_fields", s->expired_fields);
+    strAppendField(out, "expired_members", s->expired_members);
     strAppendFormat(out,
-                    "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_members:%llu\r\n"
                     "expired_stale_perc:%.2f\r\n"
-                    "expired_keys_with_volatile_items_stale_perc:%.2f\r\n"
-                    "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
-                    (unsigned long long)s->expired, (unsigned long long)s->expired_fields,
-                    (unsigned long long)s->expired_members, s->expired_stale_percent,
-                    s->stale_items_percent, (unsigned long long)s->expire_time_caps,
-                    (unsigned long long)s->expire_us / 1000);
-    strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
-                    (unsigned long long)s->hits, (unsigned long long)s->misses);
+                    "expired_keys_with_volatile_items_stale_perc:%.2f\r\n",
+                    s->expired_stale_percent, s->stale_items_percent);
+    strAppendField(out, "expired_time_cap_reached_count", s->expire_time_caps);
+    strAppendField(out, "expire_cycle_cpu_milliseconds", s->expire_us / 1000);
+    strAppendField(out, "keyspace_hits", s->hits);
+    strAppendField(out, "keyspace_misses", s->misses);
 }
 
 static void printMemory(str *out) {
@@ -504,8 +504,8 @@ static void printMemory(str *out) {
                     (unsigned long long)memoryLimit(), human);
     configGet(configFind(SLICE("maxmemory-policy")), out);
     strAppendText(out, "\r\n");
-    strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
-                    (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
+    strAppendField(out, "lazyfree_pending_objects", storeFreePending());
+    strAppendField(out, "lazyfreed_objects", storeFreedLater());
 }
 
 static void resetStats(void) { storeResetStats(keyspaceMain()); }

@@ -348,12 +348,9 @@ static bool evictIsBusy(void) { return limit.timed_out && engineHot.memory_limit
 
 static void printStats(str *out) {
     uint64_t current_us = limit.over_since ? (uint64_t)(clockMonoUs() - limit.over_since) : 0;
-    strAppendFormat(out,
-                    "evicted_keys:%llu\r\ntotal_eviction_exceeded_time:%llu\r\n"
-                    "current_eviction_exceeded_time:%llu\r\n",
-                    (unsigned long long)storeStats(keyspaceMain()).evicted,
-                    (unsigned long long)(limit.over_us + current_us) / 1000,
-                    (unsigned long long)current_us / 1000);
+    strAppendField(out, "evicted_keys", storeStats(keyspaceMain()).evicted);
+    strAppendField(out, "total_eviction_exceeded_time", (limit.over_us + current_us) / 1000);
+    strAppendField(out, "current_eviction_exceeded_time", current_us / 1000);
 }
 
 static void resetStats(void) { limit.over_us = 0; }

@@ -104,13 +104,10 @@ void statsSampleRates(int64_t budget_us) {
 }
 
 static void printStats(str *out) {
-    strAppendFormat(out, "total_commands_processed:%llu\r\n",
-                    (unsigned long long)(engineHot.commands - stats.commands_base));
-    strAppendFormat(out, "instantaneous_ops_per_sec:%llu\r\n",
-                    (unsigned long long)ratePerSecond(&stats.ops));
-    strAppendFormat(out, "unexpected_error_replies:%llu\r\n",
-                    (unsigned long long)stats.errors_unexpected);
-    strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
+    strAppendField(out, "total_commands_processed", (engineHot.commands - stats.commands_base));
+    strAppendField(out, "instantaneous_ops_per_sec", ratePerSecond(&stats.ops));
+    strAppendField(out, "unexpected_error_replies", stats.errors_unexpected);
+    strAppendField(out, "total_error_replies", stats.errors_total);
     jobPrintStats(out);
 }
 

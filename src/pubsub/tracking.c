@@ -22,7 +22,8 @@ static struct {
     hashtable by_number;
     list all;
     uint32_t last_number;
-    uint64_t broadcasting; /* trackers in broadcast mode */
+    uint64_t on;           /* trackers that are switched on */
+    uint64_t broadcasting; /* of these, in broadcast mode */
 } trackers;
 
 /* ------------------------------------------------------------------ trackers */
@@ -240,6 +241,7 @@ void trackingClear(void) {
 void trackingOff(tracker *t) {
     hotCheck(threadIsMain());
     if (t->flags & TRACK_BCAST) trackers.broadcasting--;
+    if (t->flags & TRACK_ON) trackers.on--;
     prefixesRemove(t);
     t->flags = 0;
     setTarget(t, NULL);
@@ -250,6 +252,7 @@ void trackingOff(tracker *t) {
 void trackingOn(tracker *t, uint32_t flags, session *target) {
     hotCheck(threadIsMain());
     if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
+    if (!(t->flags & TRACK_ON)) trackers.on++;
     t->flags = TRACK_ON | flags;
     setTarget(t, target);
     commandObserverArmSession(t->who, &command_observer, !(flags & TRACK_BCAST));
@@ -293,8 +296,10 @@ void trackingReport(const session *s, sessionReport *out) {
     out->redirect = (int64_t)t->redirect;
 }
 
+uint64_t trackingCount(void) { return trackers.on; }
+
 void trackingPrintStats(str *out) {
-    strAppendFormat(out, "tracking_total_keys:%llu\r\ntracking_total_items:%llu\r\n",
-                    (unsigned long long)tableKeys(), (unsigned long long)tableItems());
-    strAppendFormat(out, "tracking_total_prefixes:%llu\r\n", (unsigned long long)prefixesCount());
+    strAppendField(out, "tracking_total_keys", tableKeys());
+    strAppendField(out, "tracking_total_items", tableItems());
+    strAppendField(out, "tracking_total_prefixes", prefixesCount());
 }

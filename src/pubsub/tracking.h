@@ -52,6 +52,8 @@ void trackingReport(const session *s, sessionReport *out);
 void trackingUpdateArmed(void);
 /* Appends the fields of INFO. */
 void trackingPrintStats(str *out);
+/* The number of sessions that track. */
+uint64_t trackingCount(void);
 /* Invalidates the keys of slots that this node does not serve any more. */
 void trackingSlotsChanged(bool (*is_served)(int slot));
 /* Stage job: sends what was collected for broadcasts in this turn. */

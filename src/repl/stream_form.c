@@ -270,6 +270,5 @@ bool streamFormReplaces(const propagated *p, str *out) {
 
 void streamFormPrintInfo(str *out) {
     hotCheck(threadIsMain());
-    if (form.dropped)
-        strAppendFormat(out, "stream_commands_dropped:%llu\r\n", (unsigned long long)form.dropped);
+    if (form.dropped) strAppendField(out, "stream_commands_dropped", form.dropped);
 }

@@ -110,6 +110,54 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_equal 1 [r del other]
     }
 
+    test {its client's line tells how far it is, as other lines do not} {
+        r config set command-slice-us 10
+        set c [held {smembers s}]
+        set lines [split [string trim [r client list]] "\n"]
+        set line [lsearch -inline $lines {*cmd=smembers *}]
+        assert {[regexp { tot-cmds=\d+ job-visited=(\d+) job-elements=(\d+) job-usec=\d+$} $line all visited elements]}
+        assert_equal $::elements $elements
+        assert {$visited > 0 && $visited < $elements}
+        assert_equal 1 [llength [lsearch -all $lines *job-*]]
+        assert_equal $::elements [finish $c]
+        assert_equal -1 [lsearch [split [r client list] "\n"] *job-*]
+    }
+
+    test {the command log has the time of execution, and COMMANDLOG USERS that from begin to end, too} {
+        r config set commandlog-execution-slower-than 0
+        r commandlog reset slow
+        set c [held {smembers s}]
+        set waited [clock milliseconds]
+        wait_for_condition 1000 20 {[clock milliseconds] > $waited + 200}
+        assert_equal $::elements [finish $c]
+        r config set commandlog-execution-slower-than -1
+        set entry [lsearch -inline -index 3 [r commandlog users -1 slow] {smembers s}]
+        assert_equal 8 [llength $entry]
+        assert {[lindex $entry 7] > 200000 && [lindex $entry 2] <= [lindex $entry 7]}
+        assert_equal 6 [llength [lsearch -inline -index 3 [r slowlog get -1] {smembers s}]]
+    }
+
+    test {users have the same share of the slices, whatever the number of their clients} {
+        r acl setuser many on nopass ~* +@all
+        r debug pause-jobs 1
+        set clients {}
+        for {set i 0} {$i < 15} {incr i} {
+            set c [connect]
+            if {$i} {$c auth many x}
+            lappend clients $c
+        }
+        foreach c [lreverse $clients] {$c -send sort s alpha}
+        [lindex $clients 0] -send info stats
+        info_is jobs_running 15
+        r debug pause-jobs 0
+        assert_equal $::elements [llength [[lindex $clients 0] -read]]
+        # Without shares by user, those that have begun before it would have ended before it.
+        regexp {jobs_running:(\d+)} [[lindex $clients 0] -read] all running
+        assert {$running > 0}
+        foreach c [lrange $clients 1 end] {assert_equal $::elements [llength [$c -read]]}
+        r acl deluser many
+    }
+
     test {writes to its keys wait until it ends, in their order, and it does not see them} {
         set c [held {smembers s}]
         set writer [connect]
@@ -290,7 +338,9 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r flushall
         $c -read
         assert_match {*slice*} [r latency latest]
+        assert_match {*. slice: *Commands that run in slices (command-slice-us 10) had slices of more than twice that.*} [r latency doctor]
         r config set latency-monitor-threshold 0
+        r latency reset
         r debug pause-jobs 0
         fill
     }

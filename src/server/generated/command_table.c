@@ -2245,7 +2245,7 @@ static const commandSpec subs_commandlog[] = {
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_ARRAY,
      .group = "server",
-     .summary = "Returns the specified command log's entries, each with the user as a seventh item.",
+     .summary = "Returns the specified command log's entries, each with the user and the time from begin to end as further items.",
      .complexity = "O(N) where N is the number of entries returned",
      .since = "9.1.0",
      .tips = tips_commandlog_get, .tip_count = 2,

@@ -3260,7 +3260,7 @@ const helpEntry helpEntries[] = {
     {"COMMANDLOG RESET", "SLOW|LARGE-REQUEST|LARGE-REPLY",
      "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments131, 1},
     {"COMMANDLOG USERS", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the specified command log's entries, each with the user as a seventh item.", "9.1.0", "server", arguments133, 2},
+     "Returns the specified command log's entries, each with the user and the time from begin to end as further items.", "9.1.0", "server", arguments133, 2},
     {"CONFIG", "",
      "A container for server configuration commands.", "2.0.0", "server", NULL, 0},
     {"CONFIG GET", "parameter [parameter ...]",
