@@ -14,6 +14,12 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, f"{ROOT}/tests/support")
 from ports import reserve_node_port  # noqa: E402
+
+try:
+    import yaml
+    from chart_template import Chart as Rendered
+except ImportError:
+    yaml = None
 CHART = f"{ROOT}/utils/helm/fenwick"
 ALL = "tls.enabled=true,tls.existingSecret=t,auth.existingSecret=a,backup.enabled=true,metrics.serviceMonitor=true"
 
@@ -57,15 +63,6 @@ class Chart(unittest.TestCase):
         listed = re.search(r"range \$name := list (.*?) }}", read(f"{CHART}/templates/configmap.yaml")).group(1)
         self.assertEqual(sorted(re.findall(r'"(.*?)"', listed)), sorted(os.listdir(f"{CHART}/files")))
 
-    def test_the_servers_of_a_cluster_do_not_depend_on_its_size(self):
-        """Else all pods would restart when shards are added."""
-        environment = re.search(r'define "fenwick.environment".*?define "', read(f"{CHART}/templates/_helpers.tpl"), flags=re.S).group()
-        of_cluster, others = re.search(r'eq .Values.mode "cluster"(.*)\n{{- else }}(.*)', environment, flags=re.S).groups()
-        for text in ("fenwick.hosts", "fenwick.replicas", ".Values.cluster.shards"):
-            self.assertNotIn(text, of_cluster)
-        self.assertIn("fenwick.hosts", others)
-        self.assertNotIn("fenwick.hosts", read(f"{CHART}/templates/configmap.yaml"))
-
     @unittest.skipUnless(shutil.which("helm"), "this system has no helm")
     def test_helm_renders_each_mode(self):
         for mode in ("one", "sentinel", "cluster"):
@@ -74,6 +71,92 @@ class Chart(unittest.TestCase):
             self.assertEqual("kind: Job" in done.stdout, mode == "cluster")
             self.assertEqual("  replicas: 6\n" in done.stdout, mode == "cluster")
             self.assertIn("kind: CronJob", done.stdout)
+
+
+@unittest.skipUnless(yaml, "this system has no PyYAML")
+class Objects(unittest.TestCase):
+    """What the chart makes, as rendered by chart_template.py."""
+
+    MODES = ("one", "sentinel", "cluster")
+
+    def objects(self, mode, **more):
+        chart = Rendered(CHART, {"mode": mode, **{name.replace("__", "."): value for name, value in more.items()}})
+        self.assertTrue(chart.render("NOTES.txt").strip())
+        made = [one for name in chart.trees if name.endswith(".yaml") for one in yaml.safe_load_all(chart.render(name)) if one]
+        return {(one["kind"], one["metadata"]["name"]): one for one in made}
+
+    def all_objects(self, mode):
+        return self.objects(mode, tls__enabled=True, tls__existingSecret="t", auth__existingSecret="a", auth__busKey="b",
+                            backup__enabled=True, metrics__serviceMonitor=True, cluster__gatewayPort=6380, image__pullSecrets=[{"name": "p"}],
+                            nodeSelector={"disk": "fast"}, tolerations=[{"operator": "Exists"}])
+
+    def pods(self, objects):
+        """Name -> template of each object that makes pods."""
+        found = {}
+        for (kind, name), one in objects.items():
+            spec = one["spec"]["jobTemplate"]["spec"] if kind == "CronJob" else one.get("spec", {})
+            if "template" in spec:
+                found[f"{kind} {name}"] = spec["template"]
+        return found
+
+    def test_each_mode_has_its_objects(self):
+        for mode in self.MODES:
+            kinds = sorted(kind for kind, _ in self.objects(mode))
+            more = {"one": [], "sentinel": ["PodDisruptionBudget"], "cluster": ["Job", "PodDisruptionBudget"]}[mode]
+            self.assertEqual(kinds, sorted(["ConfigMap", "Service", "Service", "StatefulSet", *more]))
+            self.assertEqual(len(self.all_objects(mode)), len(kinds) + 3)
+            self.assertEqual(self.objects(mode)["StatefulSet", "r-fenwick"]["spec"]["replicas"], {"one": 1, "sentinel": 3, "cluster": 6}[mode])
+
+    def test_services_select_the_pods_of_servers_alone_and_name_their_ports(self):
+        for mode in self.MODES:
+            objects = self.all_objects(mode)
+            pods = self.pods(objects)
+            servers = pods["StatefulSet r-fenwick"]
+            ports = {port["name"] for container in servers["spec"]["containers"] for port in container["ports"]}
+            for (kind, _), one in objects.items():
+                if kind == "Service":
+                    chosen = [name for name, pod in pods.items()
+                              if one["spec"]["selector"].items() <= pod.get("metadata", {}).get("labels", {}).items()]
+                    self.assertEqual(chosen, ["StatefulSet r-fenwick"])
+                    self.assertLessEqual({port["targetPort"] for port in one["spec"]["ports"]}, ports)
+
+    def test_what_is_mounted_and_run_is_there(self):
+        for mode in self.MODES:
+            for objects in (self.objects(mode), self.all_objects(mode)):
+                files = objects["ConfigMap", "r-fenwick"]["data"]
+                for name, pod in self.pods(objects).items():
+                    spec = pod["spec"]
+                    volumes = {volume["name"] for volume in spec["volumes"]} | ({"data"} if name.startswith("StatefulSet") else set())
+                    mounted = {mount["name"] for container in spec["containers"] for mount in container["volumeMounts"]}
+                    self.assertEqual(mounted, volumes, name)
+                    for container in spec["containers"]:
+                        self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])
+                        probes = [container[probe]["exec"]["command"] for probe in container if probe.endswith("Probe")]
+                        for command in (container["command"], *probes):
+                            if command[0] == "sh":
+                                self.assertIn(os.path.basename(command[1]), files)
+
+    def test_scripts_get_their_variables(self):
+        needed = {"server.sh": {"MODE", "MY_HOST"}, "sentinel.sh": {"MY_HOST", "HOSTS", "QUORUM"},
+                  "form.sh": {"HOSTS", "SHARDS", "REPLICAS_PER_SHARD"}}
+        for mode in self.MODES:
+            for pod in self.pods(self.all_objects(mode)).values():
+                for container in pod["spec"]["containers"]:
+                    given = {variable["name"] for variable in container.get("env", ())}
+                    self.assertLessEqual(needed.get(os.path.basename(container["command"][-1]), set()), given)
+
+    def test_servers_of_a_cluster_do_not_restart_when_shards_are_added(self):
+        few, many = (self.objects("cluster", cluster__shards=shards)["StatefulSet", "r-fenwick"]["spec"] for shards in (3, 5))
+        self.assertEqual((few["replicas"], many["replicas"]), (6, 10))
+        self.assertEqual(few["template"], many["template"])
+
+    def test_the_configuration_is_valid(self):
+        for mode in self.MODES:
+            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(self.all_objects(mode)["ConfigMap", "r-fenwick"]["data"]["chart.conf"] + "\ncluster-enabled yes\n" * (mode == "cluster"))
+                file.flush()
+                done = subprocess.run((f"{ROOT}/src/valkey-server", "--check-config", file.name), capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Scripts(unittest.TestCase):
