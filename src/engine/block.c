@@ -493,7 +493,7 @@ static void continueWait(blockWait *w) {
     propagateUnitEnd();
 }
 
-/* The command of a wait runs again because it is `again_ms`. */
+/* Runs the command of a wait again: the time `again_ms` has come. */
 static void runAtTime(blockWait *w) {
     enum { RETRY_MS = 50 };
     bool forbidden = engineHot.current || engineHot.loading || pauseNow() != PAUSE_NONE;
@@ -502,7 +502,7 @@ static void runAtTime(blockWait *w) {
     if (forbidden || isClosing(w)) return;
     engineHot.now_ms = clockWallMs();
     continueWait(w);
-    blockWake(); /* who waits for what it has changed */
+    blockWake(); /* runs requests that wait for keys it has changed */
 }
 
 static void timeIsUp(engineTimer *t) {
@@ -524,7 +524,7 @@ bool blockFinishNow(session *s) {
     blockWait *w = s->blocked;
     if (!w || w->ends || isClosing(w) || (!w->finish && w->kind != BLOCK_MODULE)) return false;
     continueWait(w);
-    blockWake(); /* who waits for what it has changed */
+    blockWake(); /* runs requests that wait for keys it has changed */
     return true;
 }
 

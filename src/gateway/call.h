@@ -78,13 +78,13 @@ static inline slice callBytes(const gatewayCall *c) {
 bool callMayStart(int slot, bool here);
 /* Starts a call; `end` may be called before this returns. */
 void callStart(const callRequest *r);
-/* For peers: the reply to the first call of a peer, without those to skip; what becomes of the
- * calls of a peer whose link has ended: those that were certainly not executed, or may be repeated,
- * wait; for the others the client is told. */
+/* For peers. callReplied(): the reply of a call, without the replies that precede it. callLost():
+ * the link of a call has ended: the call waits again if it was certainly not executed or may be
+ * repeated, else its client gets an error. */
 void callReplied(gatewayCall *c, slice reply);
 void callLost(gatewayCall *c, bool was_sent);
 void callFail(gatewayCall *c, slice error);
-/* Ends the call with that owner, which uses a link of its own, without a reply to anybody. */
+/* Ends the call of that owner, on a link of its own, without a reply. */
 void callCancel(const void *owner);
 /* Calls that wait are tried again; at most every few ms. */
 void callsRetry(void);

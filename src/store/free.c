@@ -121,7 +121,7 @@ static void submit(garbage *g) {
     storeNow.free_later(freeInBackground, g);
 }
 
-/* What is freed belongs to keyspace `k`. */
+/* The tables and objects belong to keyspace `k`. */
 static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint64_t objects) {
     hotCheck(count >= 0);
     slabPair slabs = keyspaceSlabs(k);
@@ -210,7 +210,8 @@ void freeKeyspace(keyspace *k, bool later) {
     giveSlabs(g, slabs);
     shapeCountsDrop(k->shape_counts);
     k->shape_counts = NULL;
-    /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
+    /* Garbage that is being freed in the background may belong to this keyspace: then its slabs are
+     * freed in the background, too, after that garbage. */
     freeOrSubmit(g, storeNow.free_later &&
                         (storeFreePending() > 0 || (later && objects >= LATER_MIN)));
     memFree(stores);

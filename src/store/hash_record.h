@@ -18,7 +18,7 @@
 #include "store/shape_priv.h"
 #include "store/type_hash.h"
 
-/* Of a larger hash the names matter less. */
+/* In larger hashes the names are a small part of the memory, so these are not records. */
 enum { RECORD_SIZE_MAX = 1 << 16, RECORD_HEAD = sizeof(uint16_t) };
 
 static inline unsigned recordShapeId(const robj *o) {

@@ -111,7 +111,7 @@ bool membersRemoveExpired(db *d, slice key, uint64_t hash, robj *o, const slice 
     return itemsExpired(d, key, hash);
 }
 
-/* What has members with TTLs now. */
+/* The set or sorted set of a key, NULL if none of its members has a TTL. */
 static robj *timedValue(const db *d, slice key, uint64_t hash) {
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
     if (!o || (objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET)) return NULL;

@@ -43,9 +43,9 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look);
  * removed as a whole, and the caller must look it up again. */
 bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look);
 
-/* What a command shall see of a value that was looked up, NULL if nothing was found. For reading,
- * after membersHide(): NULL if all members are hidden. For writing, after membersExpire(): with
- * `at` as dbFind() left it, and leaves it again. */
+/* The value that a command sees, for one that was looked up (NULL: nothing was found). For reading:
+ * hides expired members; NULL if all are hidden. For writing: removes them by membersExpire(), then
+ * looks the key up again, which sets `at` anew. */
 robj *membersToRead(const db *d, uint64_t hash, robj *o, storeLook look);
 robj *membersToWrite(db *d, slice key, uint64_t hash, robj *o, storeLook look, dbPosition *at);
 

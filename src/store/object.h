@@ -73,7 +73,7 @@ static inline void objectSetMarked(robj *o, bool marked) {
 }
 /* LRU and mark together: an object that replaces another one inherits them. */
 static inline uint32_t objectAccess(const robj *o) { return objectHead(o) >> 8; }
-/* Those of a new object. */
+/* The same bits for a new object. */
 static inline uint32_t objectAccessOf(uint32_t lru) { return lru << 1; }
 
 /* Forms of the expiry time: bits 3 and 4 of the header. */

@@ -31,7 +31,7 @@ const char *storeVerifyShapes(keyspace *k) {
         for (int slot = 0; k->hidden && slot < SLOT_COUNT; slot++)
             if (slotMaskHas(k->hidden, slot)) dbEach(k->dbs[i], slot, countRecord, counts);
     }
-    /* What is on its way to be freed is not in the databases. */
+    /* objects that are about to be freed are in no database */
     bool exact = storeFreePending() == 0 && savingDetachedKeys() + takenKeysLeft() == 0;
     if (exact) (void)storeReclaim(); /* what was freed by the other thread is subtracted */
     keyspace *before = keyspaceUse(k);

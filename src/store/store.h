@@ -43,7 +43,7 @@ status storeCheckAddresses(reason *why) MUST_USE;
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
 bool storeIsSlotted(void);
-/* Those of the main keyspace. */
+/* Number of databases of the main keyspace, and one of them. */
 int storeDbCount(void);
 db *storeDb(int id);
 /* The array that storeDb() reads, for the hot line; constant until the store is freed. */
@@ -140,7 +140,7 @@ robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look);
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFindReadHead(), but does not count as an access. */
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
-/* Like dbFindQuiet(); the listener does not hear of a miss. */
+/* Like dbFindQuiet(), without telling the listener of a miss. */
 robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbFindQuiet(), but counts no hits and misses. */
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);

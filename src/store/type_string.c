@@ -213,7 +213,7 @@ static uint64_t compactBlob(void **value, uint64_t cursor, compaction *by) {
     return 0;
 }
 
-/* What takes time is that the system takes the pages back. */
+/* Freeing a long text takes time because the kernel takes its pages back. */
 static size_t blobEffort(const valuePlace *at, const void *value) {
     enum { BYTES_PER_STEP = 64 * 1024 };
     (void)at; /* the same everywhere */

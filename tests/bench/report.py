@@ -8,7 +8,7 @@
     tests/bench/report.py --check                                             fails if the page is not that of the figures
 
 In each part rounds alternate between the servers, except for memory, which does not depend on time. Figures are in
-docs/benchmarks/results.json; report_page.py makes the page, its plots and the table of README.md.
+docs/benchmarks/results.json; report_page.py makes the page, its plots, and the table of README.md with what it means.
 
 cpu     CPU time (user and system) of the server's process a request, at pipelines 1, 16 and 100, under the peer's own
         valkey-benchmark with 50 connections; medians.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/benchmarks.md, its plots and the table in README.md from the figures of report.py."""
+"""Makes docs/benchmarks.md, its plots, and table and words in README.md from the figures of report.py."""
 import html
 import os
 import statistics
@@ -156,6 +156,33 @@ def summary(results):
     return (table(("", "this server", peer_name(results), "times less"), rows) +
             f"\n\nMeasured {first['date'][:10]} on {machine['processors']} processors ({machine['model']})"
             f"{busy_words(first)}.")
+
+
+def meaning(results):
+    """The paragraph of README.md that says what the figures of the page mean, with their ranges."""
+    words = ["Measured by `make bench-report` beside the peer's fastest build; what was set in both, and more, is in "
+             "[benchmarks](docs/benchmarks.md). **What it means for you**:"]
+    if "cpu" in results:
+        rows = {p: [row for row in results["cpu"]["figures"] if row["pipeline"] == p] for p in PIPELINES}
+        shares = {p: times_between((row["ours"], row["peer"]) for row in rows[p]) for p in PIPELINES}
+        overlaps = any(overlap(bounds(row, "ours"), bounds(row, "peer")) for row in rows[1])
+        words.append(f"CPU per request is {shares[1]} times less over {len(rows[1])} commands without pipelines, where nearly all of the "
+                     f"time is the kernel's{' and rounds of both servers overlap' if overlaps else ''}; {shares[16]} times with pipelines "
+                     f"of 16, {shares[100]} with 100.")
+    if "memory" in results:
+        share = times_between((statistics.mean(row["ours"]) - 16 - row["value"], statistics.mean(row["peer"]) - 16 - row["value"])
+                              for row in results["memory"]["figures"])
+        words.append(f"Overhead per key is {share} times less, by the size of the value ([memory](docs/memory.md)).")
+    if "save" in results and not is_noise(results):
+        ours, peer = (save_row(results, server, "SET", False)["p99.9"] for server in ("ours", "peer"))
+        words.append(f"Without a save p99.9 of SET was {ms(ours)}, the peer's {ms(peer)}, in the same run.")
+    return textwrap.fill(" ".join(words), 185, break_long_words=False, break_on_hyphens=False)
+
+
+def times_between(pairs):
+    """The least and the greatest of times()."""
+    least, *_, most = [times(*pair) for pair in sorted(pairs, key=lambda pair: pair[1] / pair[0])] * 2
+    return least if least == most else f"{least} to {most}"
 
 
 def busy_words(run):
@@ -373,7 +400,7 @@ def files(results, root):
         words = file.read()
     if MARKS[0] in words:
         before, rest = words.split(MARKS[0])
-        out[readme] = before + MARKS[0] + "\n" + summary(results) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+        out[readme] = before + MARKS[0] + "\n" + summary(results) + "\n\n" + meaning(results) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
     return out
 
 
