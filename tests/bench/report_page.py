@@ -261,12 +261,16 @@ def verdict(pair):
 def settings_section(results):
     rows = [(row["setting"], f"{row['command']}, P{row['pipeline']}", range_of(row, "ours", us), range_of(row, "peer", us), times_of(row))
             for row in results["settings"]["figures"]]
+    run = results["settings"]["run"]
+    other = run.get("tls_peer", run["peer"])
+    tls = "" if other == run["peer"] else f"""
+The peer of the rows TLS is another build, because the one of the other rows has no TLS: `{other}`."""
     return f"""## CPU time of a request with other settings and values
 
 {how(results, 'settings')}
 
 Microseconds, as in the first table: medians of alternating rounds, and the least and most of them. Values have 16 bytes where
-nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.
+nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.{tls}
 
 {table(("setting", "request, pipeline", "this server", peer_name(results), "times less"), rows)}
 """
