@@ -41,9 +41,10 @@ typedef struct job {
     ctx c;
     outbuf out; /* its reply so far */
     fiber *stack;
-    /* Of the keys that it reads, and then of those that it stores without having read them. */
+    /* Of the keys that it only reads, reads and stores, or only stores, in this order. */
     uint64_t *hashes;
-    int key_count, stored_count;
+    int key_count;            /* that it reads */
+    int stored_from, all_end; /* range of those that it stores */
     uint64_t ticks, slice_end;
     int left; /* elements until the next look at the clock */
     bool is_running, has_ended;
@@ -92,9 +93,12 @@ bool jobReads(const db *d, uint64_t hash) {
     return false;
 }
 
-/* True for a destination whose value before does not matter. Others may change it meanwhile. */
-static bool isOverwritten(const job *j, const keyPosition *key) {
-    return j->stores && key->flags & KEY_OW;
+typedef enum keyUse { KEY_IS_READ, KEY_IS_CHANGED, KEY_IS_REPLACED, KEY_USES } keyUse;
+
+/* The value before does not matter of what is replaced: others may change it meanwhile. */
+static keyUse useOf(const job *j, const keyPosition *key) {
+    if (!j->stores || key->flags & KEY_RO) return KEY_IS_READ;
+    return key->flags & KEY_OW ? KEY_IS_REPLACED : KEY_IS_CHANGED;
 }
 
 static void takeKeys(job *j) {
@@ -104,17 +108,18 @@ static void takeKeys(job *j) {
     keyPosition *keys = commandAllKeys(j->c.cmd, j->c.argv, j->c.argc, few, FEW, &count);
     check(count >= 0); /* the command has looked them up */
     j->hashes = count ? memNewArray(uint64_t, (size_t)count) : NULL;
-    j->key_count = j->stored_count = 0;
-    for (int i = 0; i < count; i++) {
-        uint64_t hash = storeHash(j->c.argv[keys[i].arg_index]);
-        if (isOverwritten(j, &keys[i])) {
-            j->hashes[count - ++j->stored_count] = hash;
-        } else {
-            ++*filterOf(hash);
-            j->hashes[j->key_count++] = hash;
+    int ends[KEY_USES], taken = 0;
+    for (int use = 0; use < KEY_USES; ends[use++] = taken) {
+        for (int i = 0; i < count; i++) {
+            if ((int)useOf(j, &keys[i]) != use) continue;
+            j->hashes[taken++] = storeHash(j->c.argv[keys[i].arg_index]);
         }
     }
-    check(j->key_count + j->stored_count == count);
+    check(taken == count);
+    j->stored_from = ends[KEY_IS_READ];
+    j->key_count = ends[KEY_IS_CHANGED];
+    j->all_end = count;
+    for (int i = 0; i < j->key_count; i++) ++*filterOf(j->hashes[i]);
     if (keys != few) memFree(keys);
     if (j->key_count && !jobs.keyed++) gateArm(&jobGate, true);
 }
@@ -284,13 +289,13 @@ static void beforeWhole(const db *d) {
 
 /* ------------------------------------------------------------------ effects */
 
-/* True if another job reads what this one is about to replace: it would have to end at once. */
+/* True if another job reads what this one is about to change: it would have to end at once. */
 static bool disturbsReader(const job *j) {
     if (clockMonoUs() - j->complete_us >= (int64_t)JOB_WAIT_MS * 1000) return false;
     for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
         const job *other = LIST_OWNER(n, job, node);
-        for (int i = 0; i < j->stored_count && other != j; i++) {
-            if (hasKey(other, j->c.db, j->hashes[j->key_count + i])) return true;
+        for (int i = j->stored_from; i < j->all_end && other != j; i++) {
+            if (hasKey(other, j->c.db, j->hashes[i])) return true;
         }
     }
     return false;

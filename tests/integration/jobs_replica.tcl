@@ -24,7 +24,7 @@ proc random_command {} {
     set list [random_of {l1 l2}]
     set from [random_of {s1 s2 s3 s4}]
     set zfrom [random_of {z1 z2 z3 z4}]
-    switch [random_below 20] {
+    switch [random_below 23] {
         0 - 1 - 2 {return [list sadd $set {*}[members]]}
         3 {return [list zadd $zset {*}[concat {*}[lmap m [members] {list [random_below 50] $m}]]]}
         4 {return [list srem $set {*}[members]]}
@@ -41,6 +41,9 @@ proc random_command {} {
         16 {return [list copy $list [random_of {l1 l2}]]}
         17 {return [list eval "redis.call('sadd', '$set', 'x', redis.call('scard', '$from')); return redis.call('zadd', '$zset', redis.call('zcard', '$zfrom'), 'y')" 0]}
         18 {return [list eval "return redis.call('smove', '$from', '$set', 'm:[random_below 3000]')" 0]}
+        19 {return [list lrem $list [random_of {0 -1 300}] m:[random_below 3000]]}
+        20 {return [list linsert $list before m:[random_below 3000] x]}
+        21 {return [list spop $set 10000]}
         default {return [list rpush $list {*}[lrange [members] 0 300]]}
     }
 }

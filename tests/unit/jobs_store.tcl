@@ -106,6 +106,49 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r config set command-slice-us 10
     }
 
+    test {a key that is changed after a search in slices is as in one piece} {
+        r del many
+        r rpush many {*}[lrepeat 1000 same other same]
+        foreach {from words} {
+            l {lrem k 0 777} l {lrem k -1 777} l {lrem k 0 missing} many {lrem k 0 same} many {lrem k -200 same} many {lrem k 200 same}
+            many {lrem k 300 other} l {linsert k before 777 new} l {linsert k after 4999 new} l {linsert k before missing new}
+            s {spop k 5000} ints {spop k 6000} many {lrem k -256 other} many {lrem k 257 other}
+        } {
+            foreach us {0 10 1} {
+                r config set command-slice-us $us
+                r copy $from k replace
+                r pexpire k 1000000
+                set done [info_field jobs_done]
+                set results($us) [list [lsort [r {*}$words]] [r type k] [r debug digest-value k] [expr {[r pttl k] > 0}]]
+                if {$us != 1} {assert_equal [expr {$us == 10}] [expr {[info_field jobs_done] > $done}] $words}
+            }
+            assert_equal $results(0) $results(10) $words
+            assert_equal $results(0) $results(1) $words
+        }
+        r config set command-slice-us 10
+        r del many k
+    }
+
+    test {its key cannot change meanwhile, and readers see it as before} {
+        r rpush k {*}[r lrange l 0 -1]
+        set c [held {linsert k before 4999 new}]
+        set writer [connect]
+        $writer -send lpop k
+        wait_for_condition 600 50 {[info_field blocked_clients] == 2}
+        assert_equal $::elements [r llen k]
+        assert_equal 0 [r lindex k 0]
+        assert_equal [expr {$::elements + 1}] [finish $c]
+        assert_equal 0 [$writer -read]
+        assert_equal $::elements [r llen k]
+        set c [held {lrem k 0 new}]
+        r eval {return redis.call('rpush', 'k', 'new')} 0
+        assert_equal 2 [finish $c]
+        set c [held {lrem k 0 777}]
+        r eval {return redis.call('del', 'k')} 0
+        assert_equal 0 [finish $c]
+        assert_equal 0 [r exists k]
+    }
+
     test {hits, calls, changes and failures are counted once} {
         r config resetstat
         set dirty [info_field rdb_changes_since_last_save]
@@ -363,16 +406,16 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
     }
 
-    test {an effect waits for commands that read the old value} {
-        r config resetstat
+    test {commands that read the old value of the destination reply it} {
         fill
         r sunionstore d s t
+        r sadd d gone
         set c [held {sunionstore d s}]
         set reader [held {zunion 4 d z s z}]
         r debug pause-jobs 0
         assert_equal $::elements [$c -read]
-        assert_equal $::elements [llength [$reader -read]]
-        assert_equal 0 [info_field jobs_in_one_piece]
+        assert_equal [expr {$::elements + 1}] [llength [$reader -read]]
+        assert_equal 0 [r sismember d gone]
     }
 
     test {many at a time, whose destinations are sources of others, fit an order} {
