@@ -9,6 +9,7 @@
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "cmd/string_priv.h"
+#include "engine/job.h"
 #include "engine/options.h"
 #include "store/type_string.h"
 
@@ -164,12 +165,16 @@ typedef enum bitOperation {
 static const char *const operation_names[] = {"and",  "or",    "xor",   "not",
                                               "diff", "diff1", "andor", "one"};
 
-enum { BITOP_CHUNK = 8192 };
+enum {
+    BITOP_CHUNK = 8192,
+    CHUNK_POINTS = 16, /* a chunk of one source takes as long as so many elements */
+};
 
 /* The source strings. */
 typedef struct bitSources {
     slice *texts; /* empty for missing keys */
     char (*digits)[NUMBER_TEXT_MAX];
+    blob **kept;       /* of a job: the texts, which a command only borrows; NULL: no job */
     size_t count, len; /* `len` is that of the longest */
 } bitSources;
 
@@ -183,8 +188,25 @@ static bool parseOperation(const ctx *c, slice word, bitOperation *out) {
 }
 
 static void sourcesClear(bitSources *s) {
+    for (size_t i = 0; s->kept && i < s->count; i++) blobRelease(s->kept[i]);
+    memFree(s->kept);
     memFree(s->texts);
     memFree(s->digits);
+}
+
+/* Keeps the text that was found last, which is that of `o`, for a job. */
+static void keepSource(bitSources *s, const robj *o) {
+    slice *text = &s->texts[s->count - 1];
+    blob *b;
+    if (o && objectForm(o) == FORM_POINTER) {
+        b = blobRetain(objectPointer(o));
+    } else {
+        b = blobNew(text->len);
+        memcpy(b->bytes, text->ptr, text->len);
+        b->len = text->len;
+        text->ptr = b->bytes;
+    }
+    s->kept[s->count - 1] = b;
 }
 
 /* Looks up the strings at arguments 3 and following. False: the error was replied, and nothing is
@@ -194,6 +216,7 @@ static bool findSources(ctx *c, bitSources *out) {
     size_t count = (size_t)c->argc - 3;
     *out = (bitSources){.texts = memNewArray(slice, count),
                         .digits = memAlloc(count * sizeof(*out->digits))};
+    if (c->flags & CTX_SLICED) out->kept = memNewArray(blob *, count);
     keyWalk w;
     keyWalkInit(&w, c, 3, c->argc, 1);
     while (keyWalkNext(&w)) {
@@ -205,6 +228,7 @@ static bool findSources(ctx *c, bitSources *out) {
         slice text = o ? objectText(o, out->digits[out->count]) : SLICE("");
         out->texts[out->count++] = text;
         out->len = sizeMax(out->len, text.len);
+        if (out->kept) keepSource(out, o);
     }
     return true;
 }
@@ -291,7 +315,7 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
 }
 
 /* Computes the result; NULL if memory is exhausted. */
-static blob *combine(bitOperation op, const bitSources *s) {
+static blob *combine(const ctx *c, bitOperation op, const bitSources *s) {
     hotCheck(s->len > 0);
     blob *result = blobTryNew(s->len);
     if (!result) return NULL;
@@ -305,6 +329,7 @@ static blob *combine(bitOperation op, const bitSources *s) {
         } else {
             combineWithOthers(op, s, to, at, end);
         }
+        if (jobPoint(c, CHUNK_POINTS * (unsigned)s->count)) break;
     }
     result->len = s->len;
     return result;
@@ -361,8 +386,16 @@ void bitopCommand(ctx *c) {
     bitOperation op;
     bitSources s;
     if (!argOperation(c, &op) || !findSources(c, &s)) return;
-    blob *result = s.len > 0 ? combine(op, &s) : NULL;
+    if (jobStartStore(c, (s.len / BITOP_CHUNK) * CHUNK_POINTS * s.count)) {
+        sourcesClear(&s);
+        return;
+    }
+    blob *result = s.len > 0 ? combine(c, op, &s) : NULL;
     sourcesClear(&s);
+    if (!jobMayStore(c)) {
+        blobRelease(result);
+        return;
+    }
     if (result) {
         propagateResult(c, op, result->bytes, result->len);
         storeResult(c, result);

@@ -63,7 +63,8 @@ void collectionRemove(ctx *c, int arg_index);
 void collectionReduced(ctx *c, int arg_index, const keyEvent *event, uint64_t n, bool emptied);
 /* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
  * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
- * deleted. Replies the number of elements. */
+ * deleted. Replies the number of elements. In a job it waits for the moment of the effect; if
+ * nobody wants that, `into` is freed. */
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event);
 /* Signals that `n` elements of the key changed; 0 if it was a change that left nothing. */
 static inline void collectionChanged(ctx *c, slice key, const keyEvent *event, uint64_t n) {

@@ -10,6 +10,7 @@
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
+#include "engine/job.h"
 #include "engine/propagate.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
@@ -211,6 +212,31 @@ void moveCommand(ctx *c) {
     replyInteger(c, 1);
 }
 
+/* How many elements a copy of the value has, about. Strings share their bytes; a module copies its
+ * values in one piece. */
+static uint64_t copiedElements(const robj *o) {
+    valueType type = objectType(o);
+    bool counts = objectForm(o) == FORM_POINTER && type != TYPE_STRING && type != TYPE_MODULE;
+    return counts ? typeOf(o)->length(o) : 0;
+}
+
+/* Places a copy, unless the destination exists. */
+static void placeCopy(ctx *c, const dbKey *to, robj *copy, bool replace) {
+    if (!jobMayStore(c)) {
+        objectFree(copy);
+        return;
+    }
+    if (!replace && findKey(c, to)) {
+        objectFree(copy);
+        replyInteger(c, 0);
+        return;
+    }
+    dbPut(to, copy);
+    ctxDatasetChanged(c, 1);
+    notifyIn(c, to->db, to->key, &eventCopyTo);
+    replyInteger(c, 1);
+}
+
 /* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 if the source is missing,
  * or the destination exists and REPLACE is not given. */
 void copyCommand(ctx *c) {
@@ -232,20 +258,20 @@ void copyCommand(ctx *c) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
-    if (!dbFindReadHead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace) ||
-        isGone(&from)) {
+    const robj *o = dbFindReadHead(from.db, from.key, from.hash, c->look);
+    if (!o || (findKey(c, &to) && !replace) || isGone(&from)) {
         replyInteger(c, 0);
         return;
     }
-    status st = dbCopy(&from, &to);
+    if (jobStartStore(c, copiedElements(o))) return;
+    robj *copy;
+    status st = dbCopy(&from, &to, &copy);
     if (st != OK) {
         replyError(c, st == ERR_DENIED ? SLICE("ERR not supported for this module key")
                                        : SLICE("ERR module key failed to copy"));
         return;
     }
-    ctxDatasetChanged(c, 1);
-    notifyIn(c, target, to.key, &eventCopyTo);
-    replyInteger(c, 1);
+    placeCopy(c, &to, copy, replace);
 }
 
 /* ------------------------------------------------------------------ whole databases */

@@ -268,6 +268,7 @@ static void popAll(ctx *c, const robj *o) {
     hotCheck(!o || objectType(o) == TYPE_SET);
     size_t count = setLength(o);
     setReplyAll(c, o);
+    if (!jobMayStore(c)) return;
     slice words[2] = {keyspaceDeleteCommandName(), c->argv[1]};
     ctxPropagateAs(c, 2, words);
     collectionChanged(c, c->argv[1], &eventSpop, count);
@@ -284,7 +285,7 @@ static void popMany(ctx *c) {
     if (!o || count == 0) {
         replySet(c, 0);
     } else if ((uint64_t)count >= setLength(o)) {
-        popAll(c, o);
+        if (!jobStartStore(c, setLength(o))) popAll(c, o);
     } else {
         replySet(c, count);
         popSome(c, o, (size_t)count);

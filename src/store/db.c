@@ -801,16 +801,19 @@ void dbMove(const dbKey *from, const dbKey *to) {
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
 
-status dbCopy(const dbKey *from, const dbKey *to) {
+status dbCopy(const dbKey *from, const dbKey *to, robj **copy) {
     const robj *o = dbPeek(from->db, from->key, from->hash);
     check(o != NULL);
     if (!objectCanCopy(o)) return ERR_DENIED;
-    robj *copy = objectTryCopy(o, from->db->id, to->key, to->db->id, objectAccessOf(accessFresh()));
-    if (!copy) return ERR_NO_MEMORY;
+    *copy = objectTryCopy(o, from->db->id, to->key, to->db->id, objectAccessOf(accessFresh()));
+    return *copy ? OK : ERR_NO_MEMORY;
+}
+
+void dbPut(const dbKey *to, robj *o) {
+    hotCheck(to->hash == hashOfObject(o));
     (void)removeKey(to->db, to->key, to->hash, lookAtAll(), storeNow.lazy_deleted,
                     REMOVAL_DELETED); /* it may be missing */
-    add(to, copy);
-    return OK;
+    add(to, o);
 }
 
 uint64_t dbFlush(db *d, bool later) {

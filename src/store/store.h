@@ -187,10 +187,10 @@ typedef struct dbKey {
 } dbKey;
 /* Moves the object of `from`, which must exist, to `to`, which must not exist; the TTL is kept. */
 void dbMove(const dbKey *from, const dbKey *to);
-/* Copies the value and TTL of `from`, which must exist, to `to`, in place of what is there. Large
- * values are shared if possible. ERR_DENIED: values of this type are not copied; ERR_NO_MEMORY: it
- * failed. Nothing has changed then. */
-status dbCopy(const dbKey *from, const dbKey *to) MUST_USE;
+/* Copies the value and TTL of `from`, which must exist, to a new object for dbPut(). Large values
+ * are shared if possible. ERR_DENIED: none of this type are copied; ERR_NO_MEMORY: it failed. */
+status dbCopy(const dbKey *from, const dbKey *to, robj **copy) MUST_USE;
+void dbPut(const dbKey *to, robj *o); /* in place of what is there */
 
 /* Prepares the tables for `keys` keys; nothing in a slotted store, whose slots differ. */
 void dbReserve(db *d, uint64_t keys);

@@ -17,6 +17,7 @@
 #include "store/type_hash.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "ds/hashtable_inline.h"
@@ -764,6 +765,7 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
         /* References are not copied: their owner knows nothing of this hash. */
         void *copy = elementNew(elementField(element), elementValue(element), elementTime(element));
         hashtableInsert(&to, &fields_type, elementHash(element), copy, flags);
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     return to.body;

@@ -801,6 +801,7 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
             copy = newText(text.ptr, text.len);
         }
         hashtableInsert(&to, &members_type, hashOfEntry(entry), copy, 0);
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     if (!isTimed(value)) return to.body;

@@ -74,7 +74,10 @@ static void sortAll(zsetBuilder *b) {
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
     sortKey *all = memNewArray(sortKey, sizeMax(count, 1));
-    for (; n < b->count; n++) all[n] = keyOf(b->appended[n]);
+    for (; n < b->count; n++) {
+        all[n] = keyOf(b->appended[n]);
+        (void)fiberPoint(1);
+    }
     hashtableIterator it;
     hashtableIteratorInit(&it, &b->members, &zset_members);
     void *element;
@@ -128,6 +131,7 @@ static void insertAppended(zsetBuilder *b) {
         }
         for (size_t k = 0; k < n; k++)
             hashtableInsert(&b->members, &zset_members, hashes[k], b->appended[i + k], 0);
+        (void)fiberPoint((unsigned)n); /* the value is freed as a whole if nobody wants it */
     }
     memFree(b->appended);
     b->appended = NULL;
