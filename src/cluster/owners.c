@@ -50,6 +50,18 @@ int clusterOwners(const clusterNode **out, int max) {
     return count;
 }
 
+int clusterOthers(const clusterNode **out, int max) {
+    int count = 0;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *n = serverMap.nodes[i];
+        const uint32_t gone = NODE_FAILED | NODE_MAYBE_FAILED | NODE_HANDSHAKE | NODE_NO_ADDRESS;
+        if (n == serverMap.myself || n->flags & gone) continue;
+        if (count < max) out[count] = n;
+        count++;
+    }
+    return count;
+}
+
 const char *clusterNodeAddress(const clusterNode *n) {
     if (clusterIsMyself(n) && !n->ip.len) return "127.0.0.1";
     return busNameAddress(strText(&n->ip), serverBusNowMs());

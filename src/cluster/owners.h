@@ -19,6 +19,9 @@ const clusterNode *clusterNodeOfId(slice id);
 const clusterNode *clusterNodeAt(slice host, int port);
 /* The primaries with slots; stores at most `max`, returns their number. */
 int clusterOwners(const clusterNode **out, int max);
+/* The other nodes, primaries and replicas, that are not marked as failed, and that this node does
+ * not suspect either; stores at most `max`, returns their number. */
+int clusterOthers(const clusterNode **out, int max);
 /* The literal address of a node for connections of this one; NULL: it is being looked up, ask
  * again. Valid until the next call. */
 const char *clusterNodeAddress(const clusterNode *n);

@@ -5,6 +5,7 @@
 #include "cluster/cluster.h"
 #include "engine/lifecycle.h"
 #include "gateway/call.h"
+#include "gateway/caching.h"
 #include "gateway/client.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
@@ -46,7 +47,9 @@ static void onSession(session *s, sessionEvent e) {
 
 static void tick(int64_t budget_us) {
     (void)budget_us; /* a few links */
-    if (isUsed()) peersTick();
+    if (!isUsed()) return;
+    peersTick();
+    cachingTick();
 }
 
 static status closeLinks(uint32_t flags, reason *why) {

@@ -8,6 +8,9 @@
 #include "engine/command.h"
 
 commandProc gatewayAsCommand;
+commandProc gatewayChangedCommand;
 commandProc gatewayLinkCommand;
+commandProc gatewayReceiversCommand;
+commandProc gatewayTrackCommand;
 
 #endif

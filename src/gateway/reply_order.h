@@ -28,6 +28,11 @@ typedef struct replyPlace {
 
 void replyOrderInit(replyOrder *o);
 static inline bool replyOrderIsEmpty(const replyOrder *o) { return listIsEmpty(&o->places); }
+/* True if the first place has no reply yet. */
+static inline bool replyOrderWaits(const replyOrder *o) {
+    const listNode *first = o->places.head.next;
+    return !replyOrderIsEmpty(o) && !LIST_OWNER(first, const replyPlace, node)->is_done;
+}
 /* Keeps a place after all others. */
 void replyOrderKeep(replyOrder *o, replyPlace *p);
 /* Bytes that follow all places; the order is not empty. */

@@ -13,6 +13,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/channels.h"
+#include "pubsub/pattern_index.h"
 #include "pubsub/tracking.h"
 #include "store/store.h"
 
@@ -243,6 +244,18 @@ void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
 static pubsubInwardProc *inward;
 
 void pubsubSetInward(pubsubInwardProc *proc) { inward = proc; }
+
+static void countPattern(void *arg, pubsubChannel *pattern) {
+    *(uint64_t *)arg += channelCount(pattern);
+}
+
+uint64_t pubsubReceivers(slice channel) {
+    hotCheck(threadIsMain());
+    const pubsubChannel *t = channelFind(CHANNEL_PLAIN, channel);
+    uint64_t count = t ? channelCount(t) : 0;
+    patternIndexMatch(channel, countPattern, &count);
+    return count;
+}
 
 uint64_t pubsubShardSubscribers(slice channel) {
     const pubsubChannel *t = channelFind(CHANNEL_SHARD, channel);

@@ -159,7 +159,10 @@ commandProc functionLoadCommand;
 commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
 commandProc gatewayAsCommand;
+commandProc gatewayChangedCommand;
 commandProc gatewayLinkCommand;
+commandProc gatewayReceiversCommand;
+commandProc gatewayTrackCommand;
 commandProc geoaddCommand;
 commandProc geodistCommand;
 commandProc geohashCommand;
@@ -2696,6 +2699,17 @@ static const commandArg args_gateway_link[] = {
     {.name = "bytes", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_gateway_receivers[] = {
+    {.name = "channel", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_gateway_track[] = {
+    {.name = "cache", .token = "CACHE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "silent", .token = "SILENT", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "none", .token = "NONE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+};
+
 static const commandSpec subs_gateway[] = {
     {.name = "as",
      .proc = gatewayAsCommand,
@@ -2708,6 +2722,16 @@ static const commandSpec subs_gateway[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .args = args_gateway_as, .arg_count = 3},
+    {.name = "changed",
+     .proc = gatewayChangedCommand,
+     .arity = 2,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Lets WAIT and WAITAOF of this connection wait for all changes so far; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0"},
     {.name = "link",
      .proc = gatewayLinkCommand,
      .arity = 3,
@@ -2719,6 +2743,28 @@ static const commandSpec subs_gateway[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .args = args_gateway_link, .arg_count = 1},
+    {.name = "receivers",
+     .proc = gatewayReceiversCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "cluster",
+     .summary = "Returns how many deliveries a message of PUBLISH causes at this node; after GATEWAY LINK alone.",
+     .complexity = "O(N+M) where N is the number of subscribers of the channel and M the number of patterns that match it.",
+     .since = "9.1.0",
+     .args = args_gateway_receivers, .arg_count = 1},
+    {.name = "track",
+     .proc = gatewayTrackCommand,
+     .arity = -2,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Tracks the keys of the next request for the clients of a gateway, or keys with prefixes; after GATEWAY LINK alone.",
+     .complexity = "O(N) where N is the number of prefixes.",
+     .since = "9.1.0",
+     .args = args_gateway_track, .arg_count = 4},
 };
 
 static const commandHistory history_geoadd[] = {
@@ -6367,7 +6413,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.",
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
-     .subs = subs_gateway, .sub_count = 2},
+     .subs = subs_gateway, .sub_count = 5},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,
