@@ -16,6 +16,7 @@ KINDS = {
     "ROUTE_ALL": "executed by all primaries, the replies are merged",
     "ROUTE_EACH": "the same, on connections of their own, unless their keys are in one slot",
     "ROUTE_NODES": "executed by all nodes that can be reached, the replies are merged",
+    "ROUTE_SHARD": "executed by the node of the connection, to which the nodes that have the slots send the messages",
     "ROUTE_PUBLISH": "carried to all nodes, the number of receivers is a sum",
     "ROUTE_SCAN": "executed by one node after the other",
     "ROUTE_WATCH": "executed by the node that has the keys, which are in one slot, with those of the transaction",

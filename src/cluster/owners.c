@@ -8,6 +8,7 @@
 #include "cluster/scan_cursor.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 
 const clusterNode *clusterOwner(int slot) {
     check(slot >= 0);
@@ -19,6 +20,8 @@ const clusterNode *clusterOwner(int slot) {
 bool clusterServesSlot(int slot) {
     return serverClusterState.ok && clusterMapIsSettled(&serverMap, slot);
 }
+
+bool clusterSharesSlot(int slot) { return serverRoleServes(slot); }
 
 bool clusterIsMyself(const clusterNode *n) { return n == serverMap.myself; }
 

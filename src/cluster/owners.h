@@ -12,6 +12,9 @@
 const clusterNode *clusterOwner(int slot);
 /* True if requests on the slot are executed here, without looking where its keys are. */
 bool clusterServesSlot(int slot);
+/* True if this node, or the one that it replicates, has the slot: messages of its shard channels
+ * come here. */
+bool clusterSharesSlot(int slot);
 bool clusterIsMyself(const clusterNode *n);
 /* The node with that id; NULL: it is not known. */
 const clusterNode *clusterNodeOfId(slice id);

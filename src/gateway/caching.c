@@ -37,11 +37,7 @@ static struct {
  * prefix, too. */
 void gatewayTrackCommand(ctx *c) {
     bool caches = false, silent = false;
-    if (!identityIsProven(c->who)) {
-        replyError(c,
-                   SLICE("NOPERM The connection has not proven that it knows cluster-bus-secret"));
-        return;
-    }
+    if (!identityIsLink(c)) return;
     for (int i = 2; i < c->argc; i++) {
         bool has_value = i + 1 < c->argc;
         if (ctxArgIs(c, i, "cache")) {

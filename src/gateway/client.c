@@ -30,6 +30,7 @@
 #include "gateway/info.h"
 #include "gateway/peer.h"
 #include "gateway/scan.h"
+#include "gateway/shard.h"
 #include "gateway/split.h"
 #include "pubsub/pubsub.h"
 
@@ -718,6 +719,10 @@ static gateVerdict admit(ctx *c) {
      * leaves is noticed. */
     if (is_full || must_wait) return gatewayHold(gc, is_full);
     gc->is_exclusive = false;
+    /* That gate comes later, and would not be asked about what others execute. */
+    bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
+    if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
+        return pubsubContextGate.admit(c);
     if (gc->gather) return gatewayFetch(gc, c);
     gateVerdict verdict;
     route way = routeOfCommand(c->cmd);
@@ -735,6 +740,7 @@ static gateVerdict admit(ctx *c) {
     case ROUTE_ALL: return gatewayCallAll(gc, c, &way);
     case ROUTE_EACH: return admitEach(gc, c, &way);
     case ROUTE_NODES: return gatewayCallNodes(gc, c, &way);
+    case ROUTE_SHARD: return shardAdmit(gc, c);
     case ROUTE_PUBLISH: return gatewayPublish(gc, c);
     case ROUTE_INFO: return gatewayInfo(gc, c);
     case ROUTE_TRACKING:

@@ -26,6 +26,7 @@ typedef struct gatewayClient {
     bool stopped;          /* reading has stopped while it is held */
     int watch_slot;        /* of keys that are watched at another node; -1: none */
     gatewayGather *gather; /* what the request that is held back needs; NULL: nothing */
+    int64_t give_up_ms;    /* SSUBSCRIBE waits until then; 0: it does not */
 } gatewayClient;
 
 /* A reply that comes from other nodes, in `count` parts. */

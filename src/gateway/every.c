@@ -35,6 +35,7 @@ static bool findOwners(ctx *c, nodeList *out) {
 /* Sends `request` to a node as a part of the client's. */
 static void sendTo(ctx *c, gatewayPlace *p, int part, const clusterNode *to, slice request,
                    uint32_t flags) {
+    check(part < p->count);
     callRequest r = gatewayRequestOf(c, p, part);
     r.node_id = clusterNodeId(to);
     r.flags |= CALL_ALL_NODES | flags;
@@ -111,6 +112,7 @@ static gatewayPlace *beginNodes(gatewayClient *gc, ctx *c, mergeKind merge, slic
                                 uint32_t flags) {
     const clusterNode *others[NODES_MAX];
     int count = clusterOthers(others, NODES_MAX);
+    check(request.len > 0);
     if (count > NODES_MAX) count = NODES_MAX;
     gatewayPlace *p = gatewayKeepPlace(gc, c, 1 + count, merge);
     p->is_lenient = true;

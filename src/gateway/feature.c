@@ -11,6 +11,7 @@
 #include "gateway/gateway_priv.h"
 #include "gateway/identity.h"
 #include "gateway/peer.h"
+#include "gateway/shard.h"
 #include "net/net.h"
 
 static bool isUsed(void) { return gatewayCountsNow().clients || peerCount(); }
@@ -50,6 +51,7 @@ static void tick(int64_t budget_us) {
     if (!isUsed()) return;
     peersTick();
     cachingTick();
+    shardTick();
 }
 
 static status closeLinks(uint32_t flags, reason *why) {

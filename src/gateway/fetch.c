@@ -150,6 +150,7 @@ static bool addCopy(db *to, slice key, slice payload, storeLook look) {
 
 static void runOn(ctx *c, keyspace *copies) {
     ctx inner;
+    check(copies != keyspaceMain());
     ctxInitInner(&inner, c);
     inner.argv = c->argv;
     inner.argc = c->argc;
@@ -228,6 +229,7 @@ static bool mayStart(const ctx *c, const keyPosition *places, int count) {
 static gateVerdict step(gatewayClient *gc, ctx *c, const keyPosition *places, int count) {
     gatewayGather *g = gc->gather;
     bool is_new = !g;
+    if (g) check(g->count == count);
     if (g && g->waiting) return gatewayHold(gc, true);
     bool goes_on = is_new || mayGoOn(g, c);
     bool asks = is_new || (goes_on && g->stage == GATHER_SIZES);

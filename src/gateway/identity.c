@@ -43,11 +43,6 @@ static int slotIndex(void) {
 
 int identityLinks(void) { return proven_links; }
 
-bool identityIsProven(const session *s) {
-    const gatewayLink *link = sessionSlotGet(s, slotIndex());
-    return link && link->is_proven;
-}
-
 void identityKey(str *out) {
     strAppendText(out, "gateway:");
     strAppendSlice(out, clusterSecret());
@@ -105,16 +100,16 @@ void gatewayLinkCommand(ctx *c) {
     strFree(&key);
 }
 
-/* True if the connection is a link; else the error was replied. */
-static bool isLink(ctx *c) {
-    if (identityIsProven(c->who)) return true;
+bool identityIsLink(ctx *c) {
+    const gatewayLink *link = sessionSlotGet(c->who, slotIndex());
+    if (link && link->is_proven) return true;
     replyError(c, SLICE("NOPERM The connection has not proven that it knows cluster-bus-secret"));
     return false;
 }
 
 /* GATEWAY CHANGED: WAIT of this connection waits for all changes so far. */
 void gatewayChangedCommand(ctx *c) {
-    if (!isLink(c)) return;
+    if (!identityIsLink(c)) return;
     replNoteOffset(c->who);
     propagateNoteAll(c->who);
     replyOk(c);
@@ -122,14 +117,14 @@ void gatewayChangedCommand(ctx *c) {
 
 /* GATEWAY RECEIVERS channel. Reply: the number of deliveries of a message here. */
 void gatewayReceiversCommand(ctx *c) {
-    if (isLink(c)) replyInteger(c, (int64_t)pubsubReceivers(c->argv[2]));
+    if (identityIsLink(c)) replyInteger(c, (int64_t)pubsubReceivers(c->argv[2]));
 }
 
 /* GATEWAY AS user db proto: the requests that follow are those of this user. */
 void gatewayAsCommand(ctx *c) {
     session *s = c->who;
     int64_t db_id, proto;
-    if (!isLink(c)) return;
+    if (!identityIsLink(c)) return;
     gateArmSession(s, &gatewayUserGate, true);
     if (!ctxArgInt(c, 3, &db_id) || !ctxArgIntIn(c, 4, 2, 3, &proto, "NOPROTO unsupported")) return;
     user *who = userFind(c->argv[2]);

@@ -56,6 +56,7 @@ static slice takeUntil(slice *rest, char end) {
 }
 
 static keyCounts *totalsOf(keyTotals *t, int db) {
+    check(db >= 0);
     int at = 0;
     while (at < t->count && t->of[at].db < db) at++;
     if (at < t->count && t->of[at].db == db) return &t->of[at];

@@ -23,6 +23,7 @@
 #include "gateway/client.h"
 #include "gateway/identity.h"
 #include "gateway/merge.h"
+#include "gateway/shard.h"
 #include "io/conn.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
@@ -357,6 +358,7 @@ static void takeReplies(gatewayPeer *p) {
         p->reply_at = p->read_to;
         if (e.kind == REPLY_PUSH) {
             cachingTakePush(reply);
+            shardTakePush(reply);
         } else {
             takeReply(p, reply);
         }

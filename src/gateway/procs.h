@@ -11,6 +11,8 @@ commandProc gatewayAsCommand;
 commandProc gatewayChangedCommand;
 commandProc gatewayLinkCommand;
 commandProc gatewayReceiversCommand;
+commandProc gatewaySubscribeCommand;
 commandProc gatewayTrackCommand;
+commandProc gatewayUnsubscribeCommand;
 
 #endif

@@ -94,8 +94,8 @@ static const routeRow rows[] = {
     {"pubsub|numsub", {.kind = ROUTE_NODES, .merge = MERGE_COUNTS}},
     {"pubsub|shardnumsub", {.kind = ROUTE_NODES, .merge = MERGE_COUNTS}},
     {"pubsub|numpat", {.kind = ROUTE_NODES, .merge = MERGE_SUM}},
-    {"ssubscribe", REFUSED("SUBSCRIBE has the messages of all nodes")},
-    {"sunsubscribe", REFUSED("SUBSCRIBE has the messages of all nodes")},
+    {"ssubscribe", {.kind = ROUTE_SHARD}},
+    {"sunsubscribe", {.kind = ROUTE_SHARD}},
     /* Transactions. */
     {"exec", {.kind = ROUTE_EXEC}},
     {"multi", {.kind = ROUTE_LOCAL}},
@@ -127,6 +127,7 @@ bool routeIsQueued(const route *r) {
     case ROUTE_EACH:
     case ROUTE_NODES:
     case ROUTE_SCAN:
+    case ROUTE_SHARD:
     case ROUTE_TRACKING:
     case ROUTE_INFO: return false;
     default: return true;

@@ -19,6 +19,7 @@ typedef enum routeKind {
     ROUTE_EACH,    /* the same, without keys: it may take long, so on links of their own */
     ROUTE_NODES,   /* all nodes that can be reached execute it; the replies are merged */
     ROUTE_PUBLISH,
+    ROUTE_SHARD,    /* executed by this node, once the owners send the messages */
     ROUTE_TRACKING, /* executed by this node, once the others have been told */
     ROUTE_SCAN,     /* as CLUSTERSCAN */
     ROUTE_INFO,     /* executed here, with the texts of a standalone server */

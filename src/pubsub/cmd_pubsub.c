@@ -215,7 +215,8 @@ static void endChannel(pubsubChannel *t) {
     publishFinish(t);
     for (uint32_t left = t->count; left > 0; left--) {
         const subscriber *by = channelSubscriber(t, left - 1);
-        if (!by->who) continue; /* its subscriptions are being removed */
+        /* Its subscriptions are being removed, or the gateway gets the messages from elsewhere. */
+        if (!by->who || by->who->flags & SESSION_GATEWAY) continue;
         session *s = by->who;
         (void)subscriptionRemove(s, CHANNEL_SHARD, strSlice(&name)); /* it exists */
         deliverConfirmation(s, words[CHANNEL_SHARD].unsubscribed, strSlice(&name),
@@ -255,6 +256,11 @@ uint64_t pubsubReceivers(slice channel) {
     uint64_t count = t ? channelCount(t) : 0;
     patternIndexMatch(channel, countPattern, &count);
     return count;
+}
+
+void pubsubLinkShard(session *link, slice channel, bool on) {
+    hotCheck(threadIsMain());
+    (void)(on ? subscriptionAdd : subscriptionRemove)(link, CHANNEL_SHARD, channel); /* or had it */
 }
 
 uint64_t pubsubShardSubscribers(slice channel) {

@@ -43,6 +43,8 @@ uint64_t pubsubShardSubscribers(slice channel);
 void pubsubLinkNext(session *link, bool caches, bool silent);
 void pubsubLinkPrefix(session *link, slice prefix);
 void pubsubLinkNoPrefixes(session *link);
+/* The link gets messages of a shard channel, without confirmations, or (false) no more. */
+void pubsubLinkShard(session *link, slice channel, bool on);
 /* At the gateway: what the session wants to be told of. */
 enum {
     PUBSUB_CACHES = 1,     /* of the keys that its next command reads */
@@ -63,8 +65,9 @@ void pubsubMustForget(session *s, slice key);
 /* All must forget everything. */
 void pubsubForgetAll(void);
 
-/* The slots served by this node have changed: unsubscribes everyone from the shard channels of
- * others, with a confirmation that was not asked for, and invalidates tracked keys. */
+/* The slots served by this node have changed: unsubscribes everyone but sessions of a gateway from
+ * the shard channels of others, with a confirmation that was not asked for, and invalidates tracked
+ * keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));
 
 #endif

@@ -7,7 +7,11 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
 
     test {PUBLISH replies the number of receivers at all nodes} {
         set c [gateway]
-        assert_equal 0 [$c publish news x]
+        # A link of the bus that has just been made loses messages.
+        wait_for_condition 600 50 {
+            [$c publish probe x] == 0 && [regexp {messages_publish_received:(?:[5-9]|\d\d)} [r -1 cluster info]] &&
+            [regexp {messages_publish_received:(?:[5-9]|\d\d)} [r -2 cluster info]]
+        }
         set all {}
         foreach {i command} {0 {subscribe news} 1 {subscribe news} 1 {psubscribe n*} 2 {psubscribe *s}} {
             set s [respConnect 127.0.0.1 [srv -$i port] $::resp_version]
@@ -59,6 +63,71 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_equal OK [$other set [key_of 1] 1]
         } finally {exec kill -CONT [srv -2 pid]}
         assert_equal 1 [$c -read]
+    }
+
+    test {SSUBSCRIBE gets the messages of the nodes that have the slots, also after these have moved} {
+        proc confirmed {client} {return [expr {[resp3] ? [$client -push] : [$client -read]}]}
+        set c [gateway]
+        set s [gateway]
+        set t [gateway 1]
+        lassign [list [key_of 0 ch] [key_of 1 ch] [key_of 2 ch]] a b d
+        $s -send ssubscribe $a $b $d
+        foreach channel [list $a $b $d] count {1 2 3} {assert_equal [list ssubscribe $channel $count] [confirmed $s]}
+        $t -send ssubscribe $b
+        assert_equal [list ssubscribe $b 1] [confirmed $t]
+        foreach channel [list $a $b $d] i {0 1 2} {
+            $c spublish $channel through
+            r -$i spublish $channel direct
+            assert_equal [list smessage $channel through] [$s -message]
+            assert_equal [list smessage $channel direct] [$s -message]
+        }
+        assert_equal [list smessage $b through] [$t -message]
+        assert_equal [list smessage $b direct] [$t -message]
+        # To another node, to that of the connection, and back.
+        set slot [r cluster keyslot $b]
+        foreach {from to} {1 2 2 0 0 1} {
+            move_slot $slot $from $to
+            cluster_wait_agree
+            # A client of this node or the link for those of the other one: two in any case.
+            wait_for_condition 600 50 {[r -$to pubsub shardnumsub $b] eq [list $b 2]}
+            $c spublish $b at$to
+            foreach one [list $s $t] {assert_equal [list smessage $b at$to] [$one -message]}
+        }
+        $s -send sunsubscribe $b
+        assert_equal [list sunsubscribe $b 2] [confirmed $s]
+        $s -send sunsubscribe
+        foreach n {1 0} {assert_equal $n [lindex [confirmed $s] 2]}
+        $t -send sunsubscribe
+        assert_equal [list sunsubscribe $b 0] [confirmed $t]
+        assert_error "*not possible in a transaction*" {$c multi; $c ssubscribe x}
+    }
+
+    test {a subscription outlives the link to its node, and ends with its clients} {
+        r config set cluster-gateway-retry-ms 100
+        set s [gateway]
+        set b [key_of 1 outlives]
+        $s -send ssubscribe $b
+        if {[resp3]} {$s -push} else {$s -read}
+        wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 1]}
+        r -1 client kill type pubsub
+        wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 1]}
+        r -1 spublish $b again
+        assert_equal [list smessage $b again] [$s -message]
+        $s -close
+        wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 0]}
+        r config set cluster-gateway-retry-ms 5000
+    }
+
+    test {a RESP2 client with subscriptions may only subscribe, also for keys of other nodes} {
+        set s [gateway 0 2]
+        $s -send subscribe news
+        $s -read
+        foreach command [list [list get [key_of 1]] [list set [key_of 0] 1] {dbsize} {info} {publish a b}] {
+            assert_error "ERR Can't execute '[lindex $command 0]': only (P|S)SUBSCRIBE*" {$s {*}$command}
+        }
+        assert_equal {pong {}} [$s ping]
+        $s -send ssubscribe [key_of 1]
+        assert_equal [list ssubscribe [key_of 1] 1] [$s -read]
     }
 
     test {INFO has the sums of all primaries, and the section alone} {

@@ -291,6 +291,21 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         }
     }
 
+    test {BCAST: a link that ends makes all forget everything, and tells of changes again when there is a new one} {
+        set c [tracker BCAST PREFIX again]
+        set key [key_of 1 again]
+        foreach round {1 2} {
+            $c get $key
+            r -1 client kill type normal skipme yes
+            assert_equal {} [next_invalidation $c]
+            # Once more when the new link has the prefixes: changes before that were not told of.
+            wait_for_condition 600 50 {[regexp {tracking_total_prefixes:1} [r -1 info stats]]}
+            r -1 set $key $round
+            while {[set told [next_invalidation $c]] eq {}} {}
+            assert_equal [list $key] $told
+        }
+    }
+
     test {only links may ask for tracking of what others read} {
         assert_error "NOPERM *" {r gateway track cache}
         assert_error "NOPERM *" {r gateway receivers x}
