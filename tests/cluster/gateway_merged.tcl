@@ -144,6 +144,7 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_equal 1 [regexp -all {# Keyspace} $text]
         }
         assert_equal {} [$c info nothing]
+        assert_equal 3 [regexp -all "gateway_shard\\d:id=\[0-9a-f\]{40},slots=\\d+,replicas=0,failed=0\r\n" [$c info gateway]]
         assert_equal 0 [regexp {# Keyspace} [$c info clients]]
         $c -send set [key_of 1] 1
         $c -send info keyspace

@@ -334,3 +334,29 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip}}} {
         assert_error "ERR *cluster-bus-secret*" {[gateway 0 3] client tracking on bcast}
     }
 }
+
+start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-gateway-retry-ms 60000 repl-diskless-sync-delay 0}}} {
+    open_gateway 0
+
+    test {after a failover keys are tracked by the new primary, in both modes} {
+        set c [tracker]
+        set b [tracker BCAST PREFIX failover]
+        set key [key_of 1 failover]
+        $c set $key old
+        assert_equal [list $key] [next_invalidation $b]
+        assert_equal old [$c get $key]
+        wait_for_condition 600 50 {[r -4 dbsize] > 0}
+        with_node 1 {kill_server}
+        assert_equal {} [next_invalidation $c]
+        assert_equal {} [next_invalidation $b]
+        # It waits for the replica.
+        assert_equal old [$c get $key]
+        wait_for_condition 600 50 {[regexp {tracking_total_prefixes:1} [r -4 info stats]]}
+        r -4 set $key new
+        foreach one [list $c $b] {
+            while {[set told [next_invalidation $one]] eq {}} {}
+            assert_equal [list $key] $told
+        }
+        assert_equal new [$c get $key]
+    }
+}
