@@ -21,8 +21,9 @@
 typedef struct gatewayPeer gatewayPeer;
 typedef struct gatewayCall gatewayCall;
 
-/* The reply of a call as RESP, taken: `part` is that of callRequest. */
-typedef void callEndProc(void *owner, int part, str *reply);
+/* The reply of a call as RESP, taken: `part` is that of callRequest. `is_tracked`: what CALL_CACHES
+ * and CALL_SILENT ask for was done. */
+typedef void callEndProc(void *owner, int part, str *reply, bool is_tracked);
 
 enum {
     CALL_READS = 1u << 0,     /* may be repeated */
@@ -33,6 +34,11 @@ enum {
     CALL_OWN_LINK = 1u << 5,  /* on a link that no other call uses meanwhile: it may block */
     CALL_WATCHES = 1u << 6,   /* if it succeeds its link stays that of `holder` */
     CALL_ON_HELD = 1u << 7,   /* EXEC on that link; elsewhere its watched keys are unknown */
+    CALL_CACHES = 1u << 8,    /* the keys that it reads are tracked */
+    CALL_SILENT = 1u << 9,    /* the link is not told of what it changes */
+    CALL_TRACKED = 1u << 10,  /* its node has been asked for that */
+    CALL_ONCE = 1u << 11,     /* it fails instead of waiting for its node */
+    CALL_PREFIXES = 1u << 12, /* its node tells the link of changes from now on */
 };
 
 struct gatewayCall {

@@ -28,6 +28,11 @@ typedef struct replyPlace {
 
 void replyOrderInit(replyOrder *o);
 static inline bool replyOrderIsEmpty(const replyOrder *o) { return listIsEmpty(&o->places); }
+/* True if the first place has no reply yet. */
+static inline bool replyOrderWaits(const replyOrder *o) {
+    const listNode *first = o->places.head.next;
+    return !replyOrderIsEmpty(o) && !LIST_OWNER(first, const replyPlace, node)->is_done;
+}
 /* Appends a place. */
 void replyOrderKeep(replyOrder *o, replyPlace *p);
 /* Appends bytes after all places. The order must not be empty. */

@@ -13,6 +13,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/channels.h"
+#include "pubsub/pattern_index.h"
 #include "pubsub/tracking.h"
 #include "store/store.h"
 
@@ -214,7 +215,8 @@ static void endChannel(pubsubChannel *t) {
     publishFinish(t);
     for (uint32_t left = t->count; left > 0; left--) {
         const subscriber *by = channelSubscriber(t, left - 1);
-        if (!by->who) continue; /* its subscriptions are being removed */
+        /* Its subscriptions are being removed, or the gateway gets the messages from elsewhere. */
+        if (!by->who || by->who->flags & SESSION_GATEWAY) continue;
         session *s = by->who;
         (void)subscriptionRemove(s, CHANNEL_SHARD, strSlice(&name)); /* it exists */
         deliverConfirmation(s, words[CHANNEL_SHARD].unsubscribed, strSlice(&name),
@@ -243,6 +245,23 @@ void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
 static pubsubInwardProc *inward;
 
 void pubsubSetInward(pubsubInwardProc *proc) { inward = proc; }
+
+static void countPattern(void *arg, pubsubChannel *pattern) {
+    *(uint64_t *)arg += channelCount(pattern);
+}
+
+uint64_t pubsubReceivers(slice channel) {
+    hotCheck(threadIsMain());
+    const pubsubChannel *t = channelFind(CHANNEL_PLAIN, channel);
+    uint64_t count = t ? channelCount(t) : 0;
+    patternIndexMatch(channel, countPattern, &count);
+    return count;
+}
+
+void pubsubLinkShard(session *link, slice channel, bool on) {
+    hotCheck(threadIsMain());
+    (void)(on ? subscriptionAdd : subscriptionRemove)(link, CHANNEL_SHARD, channel); /* or had it */
+}
 
 uint64_t pubsubShardSubscribers(slice channel) {
     const pubsubChannel *t = channelFind(CHANNEL_SHARD, channel);
