@@ -19,6 +19,7 @@
 #include "engine/latency.h"
 #include "engine/lifecycle.h"
 #include "engine/propagate.h"
+#include "store/compressed.h"
 #include "store/reading.h"
 
 enum {
@@ -39,9 +40,10 @@ typedef struct job {
     uint64_t ticks, slice_end;
     int left; /* elements until the next look at the clock */
     bool is_running, has_ended;
-    bool to_end;      /* it is not suspended any more: it has to end now, */
-    bool goes_on;     /* or it looks something up */
-    bool is_unwanted; /* nobody reads its reply */
+    bool to_end;               /* it is not suspended any more: it has to end now, */
+    bool goes_on;              /* or it looks something up */
+    bool is_unwanted;          /* nobody reads its reply */
+    compressedParts *expanded; /* compressed values that it reads */
 } job;
 
 static struct {
@@ -150,6 +152,8 @@ static void end(job *j) {
     if (!jobs.all.count) storeSetReaders(NULL);
     fiberFree(j->stack);
     j->stack = NULL;
+    compressedFreeParts(j->expanded);
+    j->expanded = NULL;
 }
 
 static void noteSlice(const job *j, int64_t us) {
@@ -218,7 +222,10 @@ static bool isIn(const job *j, const db *d, uint64_t hash) {
 }
 
 static void beforeChange(const db *d, uint64_t hash) {
-    if (unlikely(jobReads(d, hash))) runAll(hasKey, d, hash);
+    if (likely(!jobReads(d, hash))) return;
+    compressedKeep(true); /* the command that changes the key may need what it has read */
+    runAll(hasKey, d, hash);
+    compressedKeep(false);
 }
 
 static void beforeWhole(const db *d) {
@@ -332,7 +339,9 @@ bool jobBegin(ctx *c) {
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
     dbLookupsRepeat(j->c.db, true);
+    compressedUseParts(&j->expanded);
     runSlice(j);
+    compressedUseParts(NULL);
     dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;
