@@ -542,7 +542,7 @@ start_server {tags {hash set zset list} overrides {enable-debug-command yes enab
     make_shape
     set types {}
     foreach prefix $::prefixes read {{hget @ name} {hgetall @} {lrange @ 0 -1} {smembers @} {sismember @ 7} {zrange @ 0 -1} {geopos @ a}} \
-        write {{hset @ name x} {hdel @ name} {rpush @ x} {sadd @ x} {sadd @ 10000000001} {zadd @ 1 x} {geoadd @ 1 1 x}} {
+        write {{hset @ name x} {hset @ new x} {rpush @ x} {sadd @ x} {sadd @ 10000000001} {zadd @ 1 x} {geoadd @ 1 1 x}} {
         lappend types ${prefix}1 [string map [list @ ${prefix}1] $read] [string map [list @ ${prefix}1] $write]
     }
 
