@@ -10,6 +10,7 @@ the empty server, dictionaries included), its part of PEER's, CPU microseconds o
 element, of random keys at pipeline 100, and seconds until the values are compressed, with value-compression-cpu 50 and
 value-compression-idle-seconds 1. Nothing is read for the second time: all reads of `idle` are cold. Needs Python 3.9, nothing else."""
 import argparse
+import os
 import random
 
 from keyspace import Server, request
@@ -78,6 +79,7 @@ def main():
     parser.add_argument("--only", default=",".join(KINDS))
     parser.add_argument("--keys", type=int, default=300000)
     args = parser.parse_args()
+    args.ours, args.peer = os.path.abspath(args.ours), os.path.abspath(args.peer)
     print(f"{args.keys} keys\n{'kind':8} {'server':7} {'bytes/key':>9} {'of peer':>8} {'write us':>9} {'whole us':>9} {'one us':>7} {'seconds':>8}")
     for kind in args.only.split(","):
         r = random.Random(f"{kind} 1")
