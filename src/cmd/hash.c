@@ -229,7 +229,7 @@ void hmgetCommand(ctx *c) {
 /* HLEN key. Reply: number of fields. */
 void hlenCommand(ctx *c) {
     robj *o;
-    if (hashFindRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_HASH, &o)) replyInteger(c, collectionCount(o, hashLength));
 }
 
 /* HSTRLEN key field. Reply: length of the value in bytes, 0 if missing. */

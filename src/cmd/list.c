@@ -157,7 +157,7 @@ void rpopCommand(ctx *c) { pop(c, false); }
 /* LLEN key. Reply: number of elements. */
 void llenCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)listLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_LIST, &o)) replyInteger(c, collectionCount(o, listLength));
 }
 
 /* Converts an index that may count from the end to one from the front; false if it is out of

@@ -22,7 +22,7 @@ static const robj *findWithoutAccess(ctx *c) {
 /* OBJECT ENCODING key. */
 void objectEncodingCommand(ctx *c) {
     const robj *o = findWithoutAccess(c);
-    if (o) replyBulkText(c, typeOf(o)->encoding(o));
+    if (o) replyBulkText(c, objectEncoding(o));
 }
 
 /* OBJECT REFCOUNT key. Reply: 1, because objects are not shared. */

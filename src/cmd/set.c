@@ -146,7 +146,7 @@ void smismemberCommand(ctx *c) {
 /* SCARD key. Reply: number of members. */
 void scardCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)setLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_SET, &o)) replyInteger(c, collectionCount(o, setLength));
 }
 
 void setReplyAll(ctx *c, const robj *o) {

@@ -196,7 +196,7 @@ void zremCommand(ctx *c) {
 /* ZCARD key. Reply: number of members. */
 void zcardCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)zsetLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_ZSET, &o)) replyInteger(c, collectionCount(o, zsetLength));
 }
 
 static void replyScore(ctx *c, const robj *o, slice member) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compression of strings in memory: directives, time, INFO (compress_values.h). How a value is
+ * Compression of values in memory: directives, time, INFO (compress_values.h). How a value is
  * compressed, and how a walk finds idle ones: store/compressed.h.
  *
  * With `idle` the walk runs in steps of half a millisecond between requests, which together take

@@ -147,11 +147,9 @@ static void beginRound(void) {
 }
 
 static void addSample(void *arg, const robj *o) {
-    char digits[NUMBER_TEXT_MAX];
     int db_id = *(const int *)arg;
     trainer.looks++;
-    if (objectType(o) != TYPE_STRING) return;
-    slice text = objectText(o, digits);
+    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
     if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
         text.len <= COMPRESSED_TEXT_MAX)
         valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);

@@ -28,6 +28,7 @@
 #include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/session_report.h"
+#include "store/compressed.h"
 #include "store/reading.h"
 
 enum {
@@ -61,6 +62,7 @@ typedef struct job {
     bool may_store;   /* which is now */
     bool again;       /* it has dropped the result, and runs again */
     int64_t complete_us;
+    compressedParts *expanded; /* compressed values that it reads */
 } job;
 
 static struct {
@@ -201,6 +203,8 @@ static void end(job *j) {
     if (!jobs.all.count) storeSetReaders(NULL);
     fiberFree(j->stack);
     j->stack = NULL;
+    compressedFreeParts(j->expanded);
+    j->expanded = NULL;
 }
 
 static void noteSlice(const job *j, int64_t us) {
@@ -288,7 +292,10 @@ static bool isIn(const job *j, const db *d, uint64_t hash) {
 }
 
 static void beforeChange(const db *d, uint64_t hash) {
-    if (unlikely(jobReads(d, hash))) endAll(hasKey, d, hash);
+    if (likely(!jobReads(d, hash))) return;
+    compressedKeep(true); /* the command that changes the key may need what it has read */
+    endAll(hasKey, d, hash);
+    compressedKeep(false);
 }
 
 static void beforeWhole(const db *d) {
@@ -544,7 +551,9 @@ static bool begin(ctx *c, uint64_t elements, bool stores) {
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
     dbLookupsRepeat(j->c.db, true);
+    compressedUseParts(&j->expanded);
     runSlice(j);
+    compressedUseParts(NULL);
     dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;

@@ -75,7 +75,7 @@ static void addTime(replacement *r, slice key, int64_t time_ms, int count, const
  * that it sets. */
 static void keepTimes(replacement *r, slice key, int count, const slice *fields) {
     const robj *o = keyNow(r, key);
-    if (!o || objectType(o) != TYPE_HASH) return;
+    if (!o || objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;
     for (int i = 0; i < count; i++) {
         int64_t time_ms = hashTime(o, fields[i], lookAtAll());
         if (time_ms >= 0) addTime(r, key, time_ms, 1, &fields[i]);

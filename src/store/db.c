@@ -349,11 +349,21 @@ void dbReplace(db *d, uint64_t hash, const robj *old, robj *with) {
 
 static robj *restoreAt(db *d, const dbPosition *at, robj *o) {
     hotCheck(objectIsCompressed(o));
+    /* What is about to be removed stays where it is while somebody is told of that. */
+    if (unlikely(removalIsTold(o))) return compressedShow(o);
     keyspace *before = keyspaceUse(d->in);
     robj *plain = compressedPlain(o);
     placeSame(d, at, plain);
     (void)keyspaceUse(before); /* it was the one of `d` */
     return plain;
+}
+
+robj *storePlainKey(db *d, slice key, uint64_t hash) {
+    dbPosition at;
+    robj *o = findPosition(d, key, hash, &at);
+    check(o != NULL);
+    if (!objectIsCompressed(o)) return o;
+    return mayChange(d) ? restoreAt(d, &at, o) : compressedShow(o);
 }
 
 /* dbFind() and dbFindHead() have found an object that expires, or is compressed. */
@@ -745,7 +755,7 @@ bool dbDeleteEmptied(db *d, slice key, uint64_t hash, storeLook look) {
     if (unlikely(storeNow.listens_removals)) {
         dbPosition at;
         robj *o = findPosition(d, key, hash, &at);
-        if (o && !storeIsExpired(o, look) && typeOf(o)->length(o)) emptyFound(d, o, &at);
+        if (o && !storeIsExpired(o, look) && objectLength(o)) emptyFound(d, o, &at);
     }
     return dbDelete(d, key, hash, look);
 }

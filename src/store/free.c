@@ -79,7 +79,8 @@ static void freeEntry(void *context, void *entry, unsigned flags) {
     garbage *g = context;
     if (flags & HASHTABLE_MARK) freeMarked(g, entry);
     if (!g->whole) {
-        if (objectIsShaped(entry)) shapeDropsAdd(&g->drops, recordShapeId(entry));
+        unsigned shape = recordShapeNumber(entry);
+        if (shape) shapeDropsAdd(&g->drops, shape);
         slabRemoteFree(&g->remote, entry);
     } else if (!slabOwns(g->whole, entry)) {
         memFree(entry);
@@ -254,7 +255,7 @@ static NO_INLINE void freeElsewhere(const db *d, robj *o) {
 }
 
 void freeObject(const db *d, robj *o, bool later) {
-    if (unlikely(d->in != storeNow.used) && objectIsShaped(o)) {
+    if (unlikely(d->in != storeNow.used) && recordShapeNumber(o)) {
         freeElsewhere(d, o);
         return;
     }

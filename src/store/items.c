@@ -159,7 +159,7 @@ static const robj *emptyValue(const db *d, slice key, uint64_t hash) {
         (objectType(o) != TYPE_HASH && objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET))
         return NULL;
     uint64_t hidden = objectType(o) == TYPE_HASH ? 0 : membersHidden(o);
-    return typeOf(o)->length(o) + hidden == 0 ? o : NULL;
+    return objectLength(o) + hidden == 0 ? o : NULL;
 }
 
 bool itemsExpired(db *d, slice key, uint64_t hash) {

@@ -7,7 +7,8 @@
 
 static void countRecord(void *arg, const robj *o) {
     uint64_t *counts = arg;
-    if (objectIsShaped(o)) counts[recordShapeId(o)]++;
+    unsigned shape = recordShapeNumber(o);
+    if (shape) counts[shape]++;
 }
 
 static const char *compare(const uint64_t *counts, bool exact) {

@@ -288,7 +288,7 @@ robj *hashFindShape(robj *o) {
     return record;
 }
 
-unsigned hashShapeNumber(const robj *o) { return objectIsShaped(o) ? recordShapeId(o) : 0; }
+unsigned hashShapeNumber(const robj *o) { return recordShapeNumber(o); }
 
 slice hashListpack(const robj *o) {
     hotCheck(objectIsPacked(o));
