@@ -340,6 +340,19 @@ class Cluster(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.roles(hosts[0]), (3, 0, 3))
 
+    def test_too_many_primaries_are_told(self):
+        hosts = ["p0", "p1"]
+        with open(f"{self.folder}/valkey-cli", "w") as file:
+            file.write("#!/bin/sh\ncase \"$*\" in\n*'cluster info'*) echo cluster_state:ok ;;\n"
+                       "*'cluster nodes'*) echo 'a p0 master'; echo 'b p1 myself,master'; echo 'c p2 master,fail' ;;\nesac\n")
+        os.chmod(f"{self.folder}/valkey-cli", 0o755)
+        for shards, code in ((1, 1), (2, 0)):
+            environment = self.environment(hosts[0], HOSTS=" ".join(hosts), SHARDS=str(shards), REPLICAS_PER_SHARD="0", TRIES="2",
+                                           PATH=f"{self.folder}:{os.environ['PATH']}")
+            done = subprocess.run(("sh", f"{CHART}/files/form.sh"), capture_output=True, text=True, check=False, timeout=300, env=environment)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "all pods are in the cluster\n")
+
     def test_keys_are_not_taken_from_anybody(self):
         hosts = [f"127.0.0.{number}" for number in range(11, 14)]
         programs = {"cluster info": "cluster_state:fail", "dbsize": "5"}

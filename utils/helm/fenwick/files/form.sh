@@ -68,11 +68,11 @@ create() {
 
 look
 while [ "$tries" -gt 0 ]; do
+    primaries=''
     if [ -z "$silent$failed$alone" ]; then
+        # More for a moment, if a primary has handed over and has just started again.
         primaries=$(count_primaries "${HOSTS%% *}")
         if [ "$primaries" -le "$SHARDS" ]; then echo "all pods are in the cluster"; exit 0; fi
-        echo "the cluster has $primaries primaries, $SHARDS are wanted: see CLUSTER NODES" >&2
-        exit 1
     elif [ -z "$silent$failed$member" ]; then
         create || echo "the cluster was not made: another try follows"
     elif [ -z "$silent$failed" ]; then
@@ -87,5 +87,9 @@ while [ "$tries" -gt 0 ]; do
 done
 # A cluster that was made by half does not begin to work by itself.
 if [ -z "$silent$member" ]; then create; exit; fi
-echo "no reply:${silent:- none}; in a cluster that does not work:${failed:- none}" >&2
+if [ -n "$primaries" ]; then
+    echo "the cluster has $primaries primaries, $SHARDS are wanted: see CLUSTER NODES" >&2
+else
+    echo "no reply:${silent:- none}; in a cluster that does not work:${failed:- none}" >&2
+fi
 exit 1
