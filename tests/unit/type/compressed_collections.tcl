@@ -939,8 +939,9 @@ start_server {tags {hash set zset list} overrides {enable-debug-command yes enab
         r config set value-compression no
     }
 
-    test {a user may read and write a compressed collection as a plain one} {
+    test {a user may read a compressed collection as a plain one, if the rules say so} {
         r flushall
+        r config set value-compression always value-compression-min-bytes 131072
         fill 1
         foreach {key read write} $types {compress $key}
         r acl setuser reader on nopass ~list:* +@read
