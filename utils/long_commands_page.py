@@ -21,13 +21,12 @@ TITLES = {
 
 
 def read_times():
-    """{name: (ms, ms of the longest GET beside it)}, as texts."""
+    """{name: ms}, as texts."""
     times = {}
     with open(os.path.join(ROOT, TIMES), encoding="utf-8") as file:
         for line in file:
             if line.strip() and not line.startswith("#"):
-                name, took, beside = line.split()
-                times[name] = (took, beside)
+                name, times[name] = line.split()
     return times
 
 
@@ -43,10 +42,10 @@ def shown_request(command):
 
 
 def table_of(commands, what, times):
-    head = ["request"] + ["why"] * (what in ("paced", "one_piece")) + ["ms", "a GET beside it, ms"]
+    head = ["request"] + ["why"] * (what in ("paced", "one_piece")) + ["ms"]
     lines = [head, ["---"] * len(head)]
     for command in commands:
-        row = [shown_request(command)] + [command.worst_case["why"]] * ("why" in head) + list(times.get(command.name, ("", "")))
+        row = [shown_request(command)] + [command.worst_case["why"]] * ("why" in head) + [times.get(command.name, "")]
         lines.append([cell.replace("|", "\\|") for cell in row])
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 

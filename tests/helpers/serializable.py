@@ -145,6 +145,9 @@ def play(clients, control, rng, steps, elements):
         ready = select.select(list(waiting), [], [], 0 if paused else 0.001)[0]
         for client in ready:
             i, words, begin = waiting.pop(client)
+            if words[0] == "EXEC" and paused:  # that of MULTI has arrived; EXEC itself may wait for a job
+                paused = False
+                control.ask("DEBUG", "PAUSE-JOBS", 0)
             histories[i].append(Op(words, reply_of(client, words), begin, time.perf_counter()))
     control.ask("DEBUG", "PAUSE-JOBS", 0)
     return histories
