@@ -49,7 +49,9 @@ static struct {
     const job *running; /* the innermost one; NULL: none */
     uint32_t filter[1 << FILTER_BITS];
     uint64_t slice_ticks;
-    int keyed; /* jobs with keys */
+    uint64_t budget;      /* ticks of a slice that begins now */
+    uint64_t begun_ticks; /* in this turn, by the first slices of jobs */
+    int keyed;            /* jobs with keys */
     bool has_stage;
     bool cuts_all;                               /* at each point, for tests */
     bool paused;                                 /* jobSetPaused() */
@@ -171,7 +173,7 @@ static void runSlice(job *j) {
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     propagateUnitBegin();
     uint64_t started = clockTicks();
-    j->slice_end = started + (jobs.paused ? 0 : jobs.slice_ticks);
+    j->slice_end = started + (jobs.paused ? 0 : jobs.budget);
     bool more = fiberResume(j->stack);
     uint64_t ticks = clockTicks() - started;
     propagateUnitEnd();
@@ -233,6 +235,18 @@ static void stopStage(void) {
     hooksRemoveFeature(&running_jobs);
 }
 
+/* The first slice of a job. Those of all jobs that begin in one turn have half of the turn's time
+ * together: after that they end at their first points. */
+static void runFirstSlice(job *j) {
+    uint64_t most = jobs.slice_ticks / 2;
+    check(jobs.begun_ticks <= most);
+    jobs.budget = most - jobs.begun_ticks;
+    uint64_t started = clockTicks();
+    runSlice(j);
+    jobs.begun_ticks = sizeMin(most, jobs.begun_ticks + clockTicks() - started);
+    jobs.budget = jobs.slice_ticks;
+}
+
 /* The jobs of a turn: the first ones get their slices, and are the last ones then. */
 static void continueJobs(void) {
     if (!jobs.all.count) {
@@ -241,10 +255,12 @@ static void continueJobs(void) {
     }
     /* In a nested turn the command below has the time. */
     if (engineHot.current || jobs.paused) return;
+    uint64_t begun_ticks = jobs.begun_ticks;
+    jobs.begun_ticks = 0;
     const db *d;
     uint64_t hash;
     if (unlikely(jobGateOverdue(&d, &hash))) runAll(hasKey, d, hash);
-    uint64_t end_ticks = clockTicks() + jobs.slice_ticks;
+    uint64_t end_ticks = clockTicks() + jobs.slice_ticks - begun_ticks;
     size_t left = jobs.all.count;
     do {
         listNode *first = left ? listFirst(&jobs.all) : NULL;
@@ -332,7 +348,7 @@ bool jobBegin(ctx *c) {
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
     dbLookupsRepeat(j->c.db, true);
-    runSlice(j);
+    runFirstSlice(j);
     dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;
@@ -360,6 +376,8 @@ status jobApply(reason *why) {
     int64_t ns_per_million = clockTicksToNs(1000000);
     jobs.slice_ticks =
         (uint64_t)us * 1000 * 1000000 / (uint64_t)(ns_per_million > 0 ? ns_per_million : 1000000);
+    jobs.budget = jobs.slice_ticks;
+    jobs.begun_ticks = 0;
     return OK;
 }
 
