@@ -35,6 +35,7 @@ typedef struct watch {
 static struct {
     list watching; /* list of transactions */
     uint64_t keys; /* number of watched keys */
+    size_t ended;  /* watches that are still to be freed */
 } watched;
 
 static const robj *present(const db *d, const indexedKey *k) {
@@ -106,6 +107,7 @@ static laterRest freeSome(void *arg) {
     enum { PART = 1000 };
     watcher *by = arg;
     check(!by->of);
+    watched.ended -= sizeMin(by->ended.count, PART);
     freeWatches(&by->ended, PART);
     if (!listIsEmpty(&by->ended)) return LATER_MORE;
     memFree(by);
@@ -119,6 +121,7 @@ static void endWatches(transaction *t) {
     by->of = NULL;
     listInit(&by->ended);
     listMoveAll(&by->ended, &t->watches);
+    watched.ended += by->ended.count;
     t->watcher = NULL;
     laterRun(freeSome, by);
 }
@@ -211,6 +214,9 @@ size_t watchCount(const session *s) { return s->multi ? s->multi->watches.count 
 
 size_t watchMemory(const session *s) { return s->multi ? s->multi->watch_memory : 0; }
 
-uint64_t watchedKeyCount(void) { return watched.keys; }
+/* While watches that have ended are being freed, keys that others watch, too, are not counted. */
+uint64_t watchedKeyCount(void) {
+    return watched.keys > watched.ended ? watched.keys - watched.ended : 0;
+}
 
 uint64_t watchingSessionCount(void) { return watched.watching.count; }
