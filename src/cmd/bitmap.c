@@ -103,6 +103,35 @@ static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *
     return true;
 }
 
+/* The end of the part of the bits [from, end) that is visited before the next jobPoint(). */
+enum { PART_BYTES = 32 * 1024 };
+static uint64_t partEnd(const ctx *c, uint64_t from, uint64_t end) {
+    const uint64_t part = PART_BYTES * 8;
+    hotCheck(from < end);
+    if (likely(!(c->flags & CTX_SLICED)) || end - from <= part) return end;
+    return (from / part + 1) * part;
+}
+
+static bool partPoint(const ctx *c) { return jobPoint(c, PART_BYTES / STRING_ELEMENT_BYTES); }
+
+static uint64_t countBits(const ctx *c, slice text, uint64_t from, uint64_t end) {
+    uint64_t count = 0;
+    for (uint64_t to; from < end && !partPoint(c); from = to) {
+        to = partEnd(c, from, end);
+        count += bitsCountRange(text.ptr, from, to);
+    }
+    return count;
+}
+
+static uint64_t findBit(const ctx *c, slice text, uint64_t from, uint64_t end, bool bit) {
+    uint64_t found = BITS_NONE;
+    for (uint64_t to; found == BITS_NONE && from < end && !partPoint(c); from = to) {
+        to = partEnd(c, from, end);
+        found = bitsFind(text.ptr, from, to, bit);
+    }
+    return found;
+}
+
 /* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: number of bits set. */
 void bitcountCommand(ctx *c) {
     hotCheck(c->argc >= 2);
@@ -115,7 +144,8 @@ void bitcountCommand(ctx *c) {
     uint64_t from, end;
     bool is_empty = range.start < 0 && range.end < 0 && range.start > range.end;
     bool any = !is_empty && clampRange(&range, text.len, &from, &end);
-    replyInteger(c, any ? (int64_t)bitsCountRange(text.ptr, from, end) : 0);
+    if (any && stringJobStart(c, (end - from) / 8)) return;
+    replyInteger(c, any ? (int64_t)countBits(c, text, from, end) : 0);
 }
 
 /* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: position of the first such bit, -1 if there is
@@ -143,7 +173,8 @@ void bitposCommand(ctx *c) {
         replyInteger(c, -1);
         return;
     }
-    uint64_t found = bitsFind(text.ptr, from, end, bit);
+    if (stringJobStart(c, (end - from) / 8)) return;
+    uint64_t found = findBit(c, text, from, end, bit);
     if (found == BITS_NONE && !bit && !range.has_end) found = (uint64_t)text.len * 8;
     replyInteger(c, found == BITS_NONE ? -1 : (int64_t)found);
 }

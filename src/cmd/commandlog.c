@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/reply.h"
 
 /* Parses argv[i] as the name of a log. False: the error was replied. */
@@ -44,14 +45,31 @@ static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
     replyInteger(c, e->elapsed_us);
 }
 
+enum { ENTRY_ELEMENTS = 16 }; /* an entry takes as long as so many elements (job.h) */
+
+/* jobPoint() before entry `e`, the oldest ones after which may be dropped meanwhile. False: it has
+ * been dropped as well, or nobody wants the reply. */
+static bool isStillThere(const ctx *c, const list *entries, const commandlogEntry *e) {
+    int64_t id = e->id;
+    if (jobPoint(c, ENTRY_ELEMENTS)) return false;
+    if (likely(!(c->flags & CTX_SLICED))) return true;
+    return !listIsEmpty(entries) && LIST_OWNER(entries->head.prev, commandlogEntry, node)->id <= id;
+}
+
 static void replyEntries(ctx *c, commandlogKind kind, int64_t count, bool with_user) {
     hotCheck(kind < COMMANDLOG_KINDS);
     const list *entries = commandlogOf(kind);
     if (count < 0 || count > (int64_t)entries->count) count = (int64_t)entries->count;
-    replyArray(c, count);
-    for (listNode *n = listFirst(entries); n && count; n = listNext(entries, n), count--) {
-        replyEntry(c, LIST_OWNER(n, commandlogEntry, node), with_user);
+    if (jobStart(c, (uint64_t)count * ENTRY_ELEMENTS)) return;
+    respDeferred array = respDeferBegin(c->out);
+    int64_t replied = 0;
+    for (listNode *n = listFirst(entries); n && replied < count; n = listNext(entries, n)) {
+        const commandlogEntry *e = LIST_OWNER(n, commandlogEntry, node);
+        if (!isStillThere(c, entries, e)) break;
+        replyEntry(c, e, with_user);
+        replied++;
     }
+    respDeferEnd(c->out, array, '*', c->proto, replied);
 }
 
 static void replyWanted(ctx *c, bool with_user) {

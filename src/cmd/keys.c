@@ -9,6 +9,7 @@
 #include "cmd/collection.h"
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
+#include "engine/block.h"
 #include "engine/hooks.h"
 #include "engine/job.h"
 #include "engine/propagate.h"
@@ -310,18 +311,42 @@ static bool parseFlush(ctx *c) {
     return false;
 }
 
+static bool isFreed(const blockQuery *q) {
+    (void)q; /* all that was freed so far */
+    return !keyspaceTakesBack();
+}
+
+static void endFlush(ctx *c) { (void)c; /* its reply was held back */ }
+
+/* True if SYNC is to wait until the background thread has freed the keys: one database, all if `id`
+ * is -1, would take too long to be freed here. */
+static bool flushMayWait(const ctx *c, int id) {
+    enum { KEYS = 20000 };
+    uint64_t keys = 0;
+    for (int i = 0; i < storeDbCount(); i++) keys += id < 0 || i == id ? dbSize(storeDb(i)) : 0;
+    return keys >= KEYS && engineHot.job_from != UINT32_MAX && c->origin == ORIGIN_CLIENT &&
+           !c->outer && !c->below && !(c->flags & CTX_MAY_BLOCK) && !blockIsDenied(c);
+}
+
 /* Flushes a database, or all if `id` is -1. */
 static void flush(ctx *c, int id) {
     hotCheck(id >= -1);
     hotCheck(id < storeDbCount());
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : keyspaceFlushesLater();
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id, .later = later};
+    bool waits = !later && flushMayWait(c, id), apart = later || waits;
     hooksDbEvent(&event);
-    uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
+    uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), apart) : dbFlush(storeDb(id), apart);
     ctxDatasetChanged(c, removed); /* before the event: a snapshot then contains the change */
     event.kind = DB_FLUSHED;
     hooksDbEvent(&event);
     replyOk(c);
+    if (!waits || !keyspaceTakesBack()) return;
+    blockStart(c, &(blockParams){.kind = BLOCK_CUSTOM,
+                                 .ready = isFreed,
+                                 .finish = endFlush,
+                                 .not_by_user = true,
+                                 .holds_reply = true});
 }
 
 /* FLUSHDB [ASYNC|SYNC]. Reply: OK. */

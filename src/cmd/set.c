@@ -198,6 +198,7 @@ void srandmemberCommand(ctx *c) {
     }
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, setLength(o));
+    if (jobStart(c, wanted)) return;
     if (o && count < -DRAWS_MANY) {
         outmark mark = outbufMark(c->out);
         setRandom(o, DRAWS_PROBED, false, replyMember, c);

@@ -10,6 +10,7 @@
 #include "cmd/procs.h"
 #include "cmd/scan.h"
 #include "cmd/zset_priv.h"
+#include "engine/job.h"
 
 packLimits zsetLimitsNow(void) {
     return (packLimits){.entries = (size_t)cmdConf.zset_max_listpack_entries,
@@ -290,6 +291,7 @@ static void replyRandom(ctx *c, int64_t count, bool scores) {
     if (!findRead(c, &o)) return;
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, zsetLength(o));
+    if (jobStart(c, wanted)) return;
     pairReply r = {.c = c, .scores = scores};
     if (o && count < -DRAWS_MANY) {
         outmark mark = outbufMark(c->out);

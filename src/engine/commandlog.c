@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/commandlog_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/later.h"
 #include "engine/user.h"
 
 static struct {
@@ -57,7 +58,28 @@ static void trim(commandlogKind kind, int64_t limit) {
     hotCheck(limit < 0 || (int64_t)entriesOf(kind)->count <= limit);
 }
 
-void commandlogClear(commandlogKind kind) { trim(kind, 0); }
+/* A part of the entries of a list that is in no log. */
+static laterRest dropSome(void *arg) {
+    enum { PART = 500 };
+    list *l = arg;
+    hotCheck(l->count > 0);
+    for (int i = 0; i < PART && l->count > 0; i++) dropLast(l);
+    if (l->count > 0) return LATER_MORE;
+    memFree(l);
+    return LATER_NOTHING;
+}
+
+void commandlogClear(commandlogKind kind) {
+    enum { AT_ONCE = 500 };
+    list *l = entriesOf(kind);
+    if (l->count > AT_ONCE) {
+        list *dropped = memNew(list);
+        listInit(dropped);
+        listMoveAll(dropped, l);
+        laterRun(dropSome, dropped);
+    }
+    trim(kind, 0);
+}
 
 static str cutArgument(slice arg) {
     hotCheck(arg.ptr || arg.len == 0);

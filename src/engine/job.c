@@ -70,7 +70,9 @@ static struct {
     const job *running; /* the innermost one; NULL: none */
     uint32_t filter[1 << FILTER_BITS];
     uint64_t slice_ticks;
-    int keyed; /* jobs with keys */
+    uint64_t budget;      /* ticks of a slice that begins now */
+    uint64_t begun_ticks; /* in this turn, by the first slices of jobs */
+    int keyed;            /* jobs with keys */
     bool has_stage;
     bool cuts_all;                               /* at each point, for tests */
     bool paused;                                 /* jobSetPaused() */
@@ -226,7 +228,7 @@ static void runSlice(job *j) {
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     propagateUnitBegin();
     uint64_t started = clockTicks();
-    j->slice_end = started + (jobs.paused ? 0 : jobs.slice_ticks);
+    j->slice_end = started + (jobs.paused ? 0 : jobs.budget);
     bool more = fiberResume(j->stack);
     uint64_t ticks = clockTicks() - started;
     propagateUnitEnd();
@@ -427,6 +429,18 @@ static void continueJob(job *j) {
         (void)storeResult(j); /* else it is tried again in the next turn */
 }
 
+/* The first slice of a job. Those of all jobs that begin in one turn have half of the turn's time
+ * together: after that they end at their first points. */
+static void runFirstSlice(job *j) {
+    uint64_t most = jobs.slice_ticks / 2;
+    check(jobs.begun_ticks <= most);
+    jobs.budget = most - jobs.begun_ticks;
+    uint64_t started = clockTicks();
+    runSlice(j);
+    jobs.begun_ticks = sizeMin(most, jobs.begun_ticks + clockTicks() - started);
+    jobs.budget = jobs.slice_ticks;
+}
+
 /* The jobs of a turn: those whose turn it is get their slices. */
 static void continueJobs(void) {
     if (!jobs.all.count && !jobs.again.count) {
@@ -435,12 +449,14 @@ static void continueJobs(void) {
     }
     /* In a nested turn the command below has the time. */
     if (engineHot.current || jobs.paused) return;
+    uint64_t begun_ticks = jobs.begun_ticks;
+    jobs.begun_ticks = 0;
     runAgain();
     bool due = storeResults();
     const db *d;
     uint64_t hash;
     if (unlikely(jobGateOverdue(&d, &hash))) hurry(d, hash);
-    uint64_t end_ticks = clockTicks() + jobs.slice_ticks;
+    uint64_t end_ticks = clockTicks() + jobs.slice_ticks - begun_ticks;
     size_t left = jobs.all.count;
     do {
         jobTurn *next = left ? jobTurnNext() : NULL;
@@ -552,7 +568,7 @@ static bool begin(ctx *c, uint64_t elements, bool stores) {
     /* Until its first point, the command looks up what it has looked up just now. */
     dbLookupsRepeat(j->c.db, true);
     compressedUseParts(&j->expanded);
-    runSlice(j);
+    runFirstSlice(j);
     compressedUseParts(NULL);
     dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
@@ -597,6 +613,8 @@ status jobApply(reason *why) {
     int64_t ns_per_million = clockTicksToNs(1000000);
     jobs.slice_ticks =
         (uint64_t)us * 1000 * 1000000 / (uint64_t)(ns_per_million > 0 ? ns_per_million : 1000000);
+    jobs.budget = jobs.slice_ticks;
+    jobs.begun_ticks = 0;
     return OK;
 }
 

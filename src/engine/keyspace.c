@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "engine/block.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
+#include "engine/expiry_gate.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/hotkeys.h"
@@ -177,6 +179,12 @@ static void memberTimed(void) {
         "files with them, nor apply them as a replica");
 }
 
+/* From now on requests may wait for expiry. */
+static void membersMany(void) {
+    hotCheck(threadIsMain());
+    expiryGateArm();
+}
+
 static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, &eventNew); }
 
 static void keyMissed(db *d, slice key) { hooksKeyEvent(d, key, &eventKeymiss); }
@@ -190,6 +198,7 @@ static const storeListener listener = {.expired = keyExpired,
                                        .items_expired = itemsExpired,
                                        .items_ended = itemsEnded,
                                        .member_timed = memberTimed,
+                                       .members_many = membersMany,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
                                        .missed = keyMissed,
@@ -398,8 +407,9 @@ static bool takes_back;
 static pace take_pace;
 
 static void takeBack(int64_t began_us) {
-    enum { PIECE_BLOCKS = 10000, SHARE = 25 };
+    enum { PIECE_BLOCKS = 2000, SHARE = 25 };
     takes_back = !storeTakeBack(PIECE_BLOCKS);
+    if (!takes_back) blockNotify(BLOCK_CUSTOM); /* FLUSHALL SYNC */
     paceTook(&take_pace, began_us, clockMonoUs(), SHARE);
 }
 
@@ -443,6 +453,8 @@ void keyspaceFreeLater(void (*free)(void *garbage), void *garbage) {
     bioSubmit(BIO_FREE, free, garbage);
     takes_back = true;
 }
+
+bool keyspaceTakesBack(void) { return takes_back; }
 
 bool keyspaceFlushesLater(void) { return engineConf.lazyfree_lazy_user_flush; }
 

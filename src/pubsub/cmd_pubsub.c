@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "engine/deliver.h"
 #include "engine/execute.h"
+#include "engine/job.h"
 #include "engine/reply.h"
 #include "pubsub/procs.h"
 #include "pubsub/publish.h"
@@ -156,7 +157,12 @@ static void unsubscribeAll(ctx *c, channelKind kind) {
     str name = STR_EMPTY;
     pubsubChannel *t;
     int index = 0;
-    for (; (t = subscriptionAny(c->who, kind)) != NULL; index++) {
+    /* In slices it is like many commands for some channels each. Confirmations beside the reply are
+     * not suppressed with it. */
+    enum { CHANNEL_ELEMENTS = 16 };
+    bool may_job = !outbufIsNull(c->out);
+    if (may_job && jobStart(c, subscriptionCount(c->who, kind) * CHANNEL_ELEMENTS)) return;
+    for (; !jobPoint(c, CHANNEL_ELEMENTS) && (t = subscriptionAny(c->who, kind)); index++) {
         finishDeliveries(c, t);
         strClear(&name);
         strAppendSlice(&name, channelName(t));
@@ -328,10 +334,20 @@ static void replyChannels(ctx *c, channelKind kind) {
         replyErrorSubcommand(c);
         return;
     }
+    if (jobStart(c, channelsOfKind(kind))) return;
     channelList list = {.c = c};
     if (c->argc == 3) list.pattern = c->argv[2];
     respDeferred mark = respDeferBegin(c->out);
-    channelsEach(kind, replyChannel, &list);
+    if (c->flags & CTX_SLICED) {
+        enum { BUCKETS = 16, BUCKET_CHANNELS = 7 };
+        hashtableCut cut;
+        channelsWalkBegin(kind, &cut);
+        while (channelsWalk(kind, &cut, BUCKETS, replyChannel, &list) &&
+               !jobPoint(c, BUCKETS * BUCKET_CHANNELS))
+            continue;
+    } else {
+        channelsEach(kind, replyChannel, &list);
+    }
     respDeferEnd(c->out, mark, '*', c->proto, list.count);
 }
 

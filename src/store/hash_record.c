@@ -5,6 +5,7 @@
 #include "store/hash_record.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/random.h"
 #include "ds/listpack.h"
 #include "store/compressed.h"
@@ -316,6 +317,7 @@ void recordRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit
         for (; count > 0; count--) {
             unsigned chosen = (unsigned)randomUniform(s->count);
             visitAt(s, chosen, places[chosen], visit, arg);
+            if (fiberPoint(1)) break;
         }
         return;
     }

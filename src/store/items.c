@@ -42,6 +42,7 @@ static inline bool hasItems(const robj *o) {
 void itemsNote(db *d, uint64_t hash, const robj *o) {
     hotCheck(threadIsMain());
     if (!hasItems(o)) return;
+    if (objectType(o) != TYPE_HASH) membersNote(hash, o);
     slice key = objectKey(o);
     hashtablePosition position;
     if (hashtableFindPosition(&d->items, &items_type, hash, key.ptr, key.len, &position)) return;

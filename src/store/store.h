@@ -250,15 +250,15 @@ void storeSetFreeLater(storeFreeLaterProc *later);
 /* Frees up to `most` blocks of each kind that the background thread has returned. True if all have
  * arrived and are freed. */
 bool storeTakeBack(size_t most);
-/* Frees what the background thread has returned, and returns unused memory to the system. True if
- * there is more to do, now or when the background thread has returned it. */
+/* The same for some, and returns unused memory to the system. True: there is more to do. */
 bool storeReclaim(void);
-/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). True if there is more to
- * do. */
+/* storeCompact() if worthwhile, and storeReclaim(). True: there is more to do. */
 bool storeTidy(int64_t budget_us);
 /* Number of objects waiting to be freed in the background, and of those freed. */
 uint64_t storeFreePending(void);
 uint64_t storeFreedLater(void);
+/* Bytes of single large values among them, about, until all is taken back. */
+size_t storeFreePendingBytes(void);
 
 /* Memory of the tables of a database, without the objects. */
 size_t dbTableMemory(const db *d);

@@ -623,6 +623,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
     hashtableIteratorInit(&it, t, &fields_type);
     while ((element = hashtableIteratorNext(&it, NULL))) {
         if (!elementIsExpired(element, v->look)) seen[size++] = element;
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     if (unique) count = sizeMin(count, size);
@@ -631,6 +632,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
         element = seen[chosen];
         if (unique) seen[chosen] = seen[i];
         (void)visitRandom(v, element); /* always returns true */
+        if (fiberPoint(1)) break;
     }
     memFree(seen);
 }
@@ -664,7 +666,7 @@ uint64_t hashVisibleCount(const robj *o, storeLook look) {
     hashPair pair;
     uint64_t count = 0;
     hashIteratorInit(&it, o, look);
-    while (hashNext(&it, &pair)) count++;
+    while (hashNext(&it, &pair) && !fiberPoint(1)) count++;
     hashIteratorClear(&it);
     return count;
 }

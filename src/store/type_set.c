@@ -560,6 +560,7 @@ static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitPr
         for (; count > 0 && left > 0; count--) {
             listpackItem member = listpackItemInt(intsetGet(set, (size_t)randomUniform(left)));
             visit(arg, &member);
+            if (fiberPoint(1)) break;
         }
         return;
     }
