@@ -561,10 +561,10 @@ void jobPrintStats(str *out) {
                     "jobs_running:%llu\r\njobs_done:%llu\r\njobs_aborted:%llu\r\n"
                     "jobs_in_one_piece:%llu\r\njob_longest_slice_usec:%lld\r\n"
                     "job_writes_held:%llu\r\njob_longest_wait_usec:%lld\r\n",
-                    (unsigned long long)jobs.all.count, (unsigned long long)jobs.done,
-                    (unsigned long long)jobs.aborted, (unsigned long long)jobs.in_one_piece,
-                    (long long)jobs.longest_us, (unsigned long long)jobGateCount(),
-                    (long long)jobGateLongestUs());
+                    (unsigned long long)(jobs.all.count + jobs.again.count),
+                    (unsigned long long)jobs.done, (unsigned long long)jobs.aborted,
+                    (unsigned long long)jobs.in_one_piece, (long long)jobs.longest_us,
+                    (unsigned long long)jobGateCount(), (long long)jobGateLongestUs());
 }
 
 void jobResetStats(void) {
