@@ -163,9 +163,12 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
     hotCheck(arg_index <= c->argc);
     hotCheck(!o || objectType(o) == TYPE_ZSET);
     bool emptied = range->count == zsetLength(o);
-    zsetRemoveRange(&o, range);
-    collectionPlace(c, arg_index, o);
-    if (event != &eventZpopmin && event != &eventZpopmax) {
+    bool pops = event == &eventZpopmin || event == &eventZpopmax;
+    if (pops || !emptied) { /* else all are freed with the value, in the background */
+        zsetRemoveRange(&o, range);
+        collectionPlace(c, arg_index, o);
+    }
+    if (!pops) {
         collectionReduced(c, arg_index, event, range->count, emptied);
         return;
     }

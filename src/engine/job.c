@@ -619,7 +619,7 @@ status jobApply(reason *why) {
 }
 
 void jobPrintStats(str *out) {
-    strAppendField(out, "jobs_running", jobs.all.count);
+    strAppendField(out, "jobs_running", jobs.all.count + jobs.again.count);
     strAppendField(out, "jobs_done", jobs.done);
     strAppendField(out, "jobs_aborted", jobs.aborted);
     strAppendField(out, "jobs_in_one_piece", jobs.in_one_piece);

@@ -71,6 +71,7 @@ static sortKey keyOf(void *element) {
 
 /* Creates b->sorted, once. */
 static void sortAll(zsetBuilder *b) {
+    enum { CHUNK = 1024, CHUNK_POINTS = 32 }; /* entries that take as long as so many elements */
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
     sortKey *all = memNewArray(sortKey, sizeMax(count, 1));
@@ -89,7 +90,10 @@ static void sortAll(zsetBuilder *b) {
     check(n == count);
     keySort(all, count, compareRanked, NULL);
     b->sorted = memNewArray(void *, sizeMax(count, 1));
-    for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].entry;
+    for (size_t i = 0; i < count; i++) {
+        b->sorted[i] = all[i].entry;
+        if (i % CHUNK == CHUNK - 1) (void)fiberPoint(CHUNK_POINTS);
+    }
     memFree(all);
 }
 

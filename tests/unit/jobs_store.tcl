@@ -420,6 +420,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
 
     test {many at a time, whose destinations are sources of others, fit an order} {
         fill
+        foreach key {a b} {r sunionstore $key s} ;# an empty set would be an intersection, too
         set clients {}
         foreach i {1 2 3 4 5} {
             foreach words {{sunionstore a s t} {sunionstore b a s} {sinterstore t b s} {zunionstore c 2 a z} {smembers a}} {
