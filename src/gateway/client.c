@@ -271,7 +271,9 @@ void gatewayResume(void) {
         session *s = gc->who;
         listRemove(&clients.held, &gc->held);
         s->flags &= ~SESSION_PAUSED;
-        if (gc->stopped) s->carrier->pause_reading(s, false);
+        /* Also if it was not stopped here: net does so if bytes, or the end, come while a request
+         * that is held again is in the batch. */
+        s->carrier->pause_reading(s, false);
         gc->stopped = false;
         s->carrier->resume(s);
     }

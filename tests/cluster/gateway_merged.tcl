@@ -109,8 +109,9 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         $s -send ssubscribe $b
         if {[resp3]} {$s -push} else {$s -read}
         wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 1]}
+        set old [lindex [regexp -inline {id=(\d+) } [r -1 client list type pubsub]] 1]
         r -1 client kill type pubsub
-        wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 1]}
+        wait_for_condition 600 50 {[regexp {id=(\d+) } [r -1 client list type pubsub] all new] && $new != $old && [r -1 pubsub shardnumsub $b] eq [list $b 1]}
         r -1 spublish $b again
         assert_equal [list smessage $b again] [$s -message]
         $s -close
@@ -191,6 +192,19 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         raw_close $s
         wait_for_condition 600 50 {[regexp {blocked_clients:0} [r -1 info clients]] && [regexp {blocked_clients:0} [r info clients]]}
         wait_for_condition 600 50 {[gateway_field calls_memory] == 0}
+    }
+
+    test {a client that leaves is noticed also if requests follow the one that blocks} {
+        set key [key_of 1 leaves]
+        foreach text [list "BLPOP $key 0\r\nPING\r\n" "INFO\r\nWAIT 1 0\r\nPING\r\nPING\r\n" "GET $key\r\nBLPOP $key 0\r\nPING\r\n"] {
+            for {set i 0} {$i < 5} {incr i} {
+                set s [raw_gateway]
+                raw_send $s $text
+                wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
+                raw_close $s
+                wait_for_condition 600 50 {[regexp {blocked_clients:0} [r -1 info clients]]}
+            }
+        }
     }
 
     test {scripts and functions: SHOW, KILL, LIST, DUMP and RESTORE} {
