@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "store/object.h"
+#include "store/store.h"
 
 /* A build in which everything takes many times longer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
