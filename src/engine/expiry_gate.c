@@ -34,10 +34,12 @@ typedef struct waiter {
 
 static struct {
     list held;
-    size_t released; /* so many of the first ones may be admitted again */
+    uint64_t waiters; /* sessions that have one */
     uint64_t count;
     bool works; /* expireSome() is called */
 } waits;
+
+size_t expiryReleased; /* the first ones of the list */
 
 static list *heldList(void) {
     if (!waits.held.head.next) listInit(&waits.held);
@@ -53,6 +55,8 @@ static void unlist(waiter *w) {
 static void freeWaiter(session *s, void *state) {
     waiter *w = state;
     hotCheck(w->who == s);
+    check(waits.waiters > 0);
+    waits.waiters--;
     unlist(w);
     strFree(&w->key);
     memFree(w);
@@ -78,21 +82,30 @@ typedef struct search {
     bool removes;
 } search;
 
+static bool isDue(search *s, slice key) {
+    s->key = key;
+    s->hash = storeHash(key);
+    return membersDue(s->db, key, s->hash, s->look, s->removes) >= FEW;
+}
+
+/* True for a command whose only key is its first argument, as of most. */
+static bool hasOneKey(const command *cmd) {
+    return cmd->first_key == 1 && cmd->last_key == 1 && cmd->spec->key_spec_count == 1 &&
+           !cmd->spec->find_keys;
+}
+
 /* Goes on while the command has no key with many expired members. */
 static bool isReady(void *arg, const command *cmd, const slice *argv, int argc) {
     enum { KEYS_FEW = 16 };
     search *s = arg;
     hotCheck(argc > 0);
+    s->removes = cmd->flags & CMD_WRITE;
+    if (hasOneKey(cmd)) return !isDue(s, argv[1]);
     keyPosition few[KEYS_FEW];
     int count;
     bool found = false;
     keyPosition *keys = commandAllKeys(cmd, argv, argc, few, KEYS_FEW, &count);
-    s->removes = cmd->flags & CMD_WRITE;
-    for (int i = 0; i < count && !found; i++) {
-        s->key = argv[keys[i].arg_index];
-        s->hash = storeHash(s->key);
-        found = membersDue(s->db, s->key, s->hash, s->look, s->removes) >= FEW;
-    }
+    for (int i = 0; i < count && !found; i++) found = isDue(s, argv[keys[i].arg_index]);
     if (keys != few) memFree(keys);
     return !found;
 }
@@ -105,13 +118,13 @@ static laterRest expireSome(void *arg) {
     listNode *first = listFirst(heldList());
     waits.works = first != NULL;
     if (!first) return LATER_NOTHING;
-    if (waits.released) return LATER_NEXT_TURN;
+    if (expiryReleased) return LATER_NEXT_TURN;
     const waiter *w = LIST_OWNER(first, waiter, node);
     bool more =
         engineConf.command_slice_us &&
         membersExpireSome(storeDb(w->db_id), strSlice(&w->key), w->hash, w->look, w->removes);
     if (more) return LATER_MORE;
-    waits.released = heldList()->count;
+    expiryReleased = heldList()->count;
     return LATER_NEXT_TURN;
 }
 
@@ -134,6 +147,8 @@ static gateVerdict admit(ctx *c) {
     session *s = c->who;
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA) || !engineConf.command_slice_us)
         return GATE_PASS;
+    if (likely(!waits.waiters) && hasOneKey(c->cmd) && !membersMayBeDue(c->key_hash, c->look))
+        return GATE_PASS;
     search found = {.db = c->db, .look = c->look};
     bool is_ready = c->cmd->flags & CMD_RUNS_QUEUE ? transactionEach(s, isReady, &found)
                                                    : isReady(&found, c->cmd, c->argv, c->argc);
@@ -150,6 +165,7 @@ static gateVerdict admit(ctx *c) {
         *w = (waiter){.who = s, .since_us = clockMonoUs()};
         sessionSlotSet(s, slotIndex(), w);
         waits.count++;
+        waits.waiters++;
     }
     hold(s, w, &found);
     return GATE_HELD;
@@ -160,12 +176,13 @@ const gate expiryGate = {
 
 void expiryGateArm(void) { gateArm(&expiryGate, true); }
 
-session *expiryNextReleased(void) {
-    if (likely(!waits.released) || engineHot.current) return NULL;
-    waits.released--; /* who is held again is after the last of them */
+session *expiryTakeReleased(void) {
+    check(expiryReleased > 0);
+    if (engineHot.current) return NULL;
+    expiryReleased--; /* who is held again is after the last of them */
     listNode *first = listFirst(heldList());
     if (!first) {
-        waits.released = 0;
+        expiryReleased = 0;
         return NULL;
     }
     waiter *w = LIST_OWNER(first, waiter, node);

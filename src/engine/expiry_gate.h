@@ -15,8 +15,13 @@ extern const gate expiryGate;
 
 /* Arms it. */
 void expiryGateArm(void);
-/* Removes and returns the next held session that may be admitted again; NULL if there is none. */
-session *expiryNextReleased(void);
+/* So many held sessions may be admitted again. Read in each turn, so it is visible here. */
+extern size_t expiryReleased;
+session *expiryTakeReleased(void);
+/* Removes and returns the next of them; NULL if there is none. */
+static inline session *expiryNextReleased(void) {
+    return likely(!expiryReleased) ? NULL : expiryTakeReleased();
+}
 /* Requests that were held back. */
 uint64_t expiryGateCount(void);
 void expiryGateResetStats(void);

@@ -88,8 +88,10 @@ static void executeWoken(void) {
 static void beforeSleep(void) {
     enum { FREED_PER_TURN = 64, DROPPED_PER_TURN = 4 * 1024 * 1024 /* half a millisecond */ };
     clientFreeClosed(FREED_PER_TURN);
-    if (unlikely(resumed == RESUMED_PER_TURN)) loopLimitSleep(netLoop(), 0);
-    resumed = 0;
+    if (unlikely(resumed)) {
+        if (resumed == RESUMED_PER_TURN) loopLimitSleep(netLoop(), 0);
+        resumed = 0;
+    }
     if (unlikely(outbufFreeDropped(DROPPED_PER_TURN))) loopLimitSleep(netLoop(), 0);
     timersNewTurn();
     if (unlikely(ioThreadsInUse())) ioThreadsBeforeSleep();

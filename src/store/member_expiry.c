@@ -139,30 +139,42 @@ bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
 
 /* ------------------------------------------------------------------ in parts */
 
-/* Values that have had so many members with TTLs are known by some bits of their hashes. */
+/* Values that have had so many members with TTLs are known by some bits of their hashes. For those
+ * with equal bits there is a time in Unix ms up to which no member of them expires; values whose
+ * members expire later than those of another one may be missed, and expire in one piece. */
 enum { MANY = 1000, FILTER_BITS = 10 };
-static bool many_filter[1 << FILTER_BITS];
+static int64_t many_from[1 << FILTER_BITS]; /* 0: there is none */
 static bool any_many;
 
-static bool *filterOf(uint64_t hash) {
-    return &many_filter[hash >> (64 - FILTER_BITS)]; /* the low bits are the slot */
+static int64_t *filterOf(uint64_t hash) {
+    return &many_from[hash >> (64 - FILTER_BITS)]; /* the low bits are the slot */
 }
 
 void membersNote(uint64_t hash, const robj *o) {
-    if (likely(memberTimesCount(membersTimes(o)) < MANY)) return;
-    *filterOf(hash) = true;
+    const memberTimes *times = membersTimes(o);
+    if (likely(memberTimesCount(times) < MANY)) return;
+    int64_t *from = filterOf(hash), first = memberTimesAt(times, 0).time_ms;
+    if (!*from || first < *from) *from = first ? first : 1;
     const storeListener *listener = storeNow.main.listener; /* `d` may be loaded for it */
     if (any_many || !listener || !listener->members_many) return;
     any_many = true;
     listener->members_many();
 }
 
+bool membersMayBeDue(uint64_t hash, storeLook look) {
+    int64_t from = *filterOf(hash);
+    return from && look.bits >> 1 >= from;
+}
+
 uint64_t membersDue(const db *d, slice key, uint64_t hash, storeLook look, bool removes) {
-    if (likely(!*filterOf(hash))) return 0;
+    if (likely(!membersMayBeDue(hash, look))) return 0;
+    int64_t *from = filterOf(hash), now_ms = look.bits >> 1;
     const robj *o = timedValue(d, key, hash);
     const memberTimes *times = o ? membersTimes(o) : NULL;
     if (!times) return 0;
-    uint64_t due = memberTimesDue(times, look.bits >> 1), hidden = memberTimesHidden(times);
+    uint64_t hidden = memberTimesHidden(times);
+    uint64_t due = memberTimesDue(times, now_ms);
+    if (!due && !hidden && memberTimesCount(times)) *from = memberTimesAt(times, 0).time_ms;
     if (removes && removesExpired(d, hash)) return due;
     return due > hidden ? due - hidden : hidden - due;
 }

@@ -45,6 +45,8 @@ bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look);
 
 /* ---- many at a time: a value of which a lookup would hide or remove too many at once ---- */
 
+/* False: membersDue() of a key with this hash is 0. */
+bool membersMayBeDue(uint64_t hash, storeLook look);
 /* How many members membersHide() would hide, or membersExpire() remove; 0 unless the value has many
  * members with TTLs. O(log n). */
 uint64_t membersDue(const db *d, slice key, uint64_t hash, storeLook look, bool removes);
