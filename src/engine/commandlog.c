@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/commandlog_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/session_report.h"
 #include "engine/user.h"
 
 static struct {
@@ -92,10 +93,10 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
                            .time_s = c->now_ms / 1000,
                            .value = value,
                            .argc = argc,
-                           .name = strNew(sessionName(c->who)),
+                           .name = strNew(sessionNameForLog(c->who)),
                            .user = strNew(userNameOf(ctxClient(c))),
                            .peer = STR_EMPTY};
-    sessionPeer(c->who, &e->peer);
+    sessionPeerForLog(c->who, &e->peer);
     copyArguments(e, c);
     listPrepend(entriesOf(kind), &e->node);
     trim(kind, maxEntries(kind));

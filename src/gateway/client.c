@@ -49,6 +49,8 @@ typedef struct gatewayClient {
     bool is_closing;   /* is to be closed once the order is empty */
     bool stopped;      /* reading has stopped while it is held */
     int watch_slot;    /* of keys that are watched at another node; -1: none */
+    str peer;          /* its address; empty: nobody has asked */
+    str label;         /* callRequest.client; scratch */
 } gatewayClient;
 
 /* A reply that comes from other nodes, in `count` parts. */
@@ -90,8 +92,11 @@ gatewayCounts gatewayCountsNow(void) {
 }
 
 static void freeClient(session *s, void *state) {
+    gatewayClient *gc = state;
     (void)s; /* it ends */
-    memFree(state);
+    strFree(&gc->peer);
+    strFree(&gc->label);
+    memFree(gc);
 }
 
 static size_t clientMemory(const void *state) {
@@ -333,8 +338,20 @@ static uint32_t flagsOf(const ctx *c) {
     return flags;
 }
 
+/* The client in logs of other nodes. */
+static slice labelOf(const session *s) {
+    gatewayClient *gc = sessionSlotGet(s, slotIndex());
+    if (!gc->peer.len) sessionPeer(s, &gc->peer);
+    strClear(&gc->label);
+    strAppendSlice(&gc->label, strSlice(&gc->peer));
+    strAppendByte(&gc->label, ' ');
+    strAppendSlice(&gc->label, sessionName(s));
+    return strSlice(&gc->label);
+}
+
 static callRequest requestOf(const ctx *c, gatewayPlace *p, int part) {
     return (callRequest){.user = userNameOf(c->who),
+                         .client = labelOf(c->who),
                          .slot = -1,
                          .db_id = c->who->db_id,
                          .proto = c->proto,

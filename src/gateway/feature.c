@@ -37,7 +37,9 @@ static void endTurn(void) {
 }
 
 static void onSession(session *s, sessionEvent e) {
-    if (likely(!(s->flags & SESSION_GATEWAY))) return;
+    if (likely(!(s->flags & (SESSION_GATEWAY | SESSION_NODE_LINK)))) return;
+    if (s->flags & SESSION_NODE_LINK && e == SESSION_USER_CHANGED) identityUserChanged(s);
+    if (!(s->flags & SESSION_GATEWAY)) return;
     gatewaySessionEvent(s, e);
     if (has_turns || !gatewayCountsNow().clients) return;
     has_turns = true;
@@ -56,7 +58,7 @@ static status closeLinks(uint32_t flags, reason *why) {
 }
 
 static void print(str *out) {
-    if (!netGatewayPort() && !isUsed() && !identityLinks()) return;
+    if (!netHasGateway() && !isUsed() && !identityLinks()) return;
     gatewayCounts now = gatewayCountsNow();
     strAppendFormat(out,
                     "gateway_clients:%d\r\ngateway_held_clients:%d\r\n"
@@ -78,7 +80,8 @@ static void print(str *out) {
 }
 
 static status init(reason *why) {
-    if (!netGatewayPort() || clusterIsEnabled()) return OK;
+    identityInit();
+    if (!netHasGateway() || clusterIsEnabled()) return OK;
     return reasonSet(why, ERR_DENIED, "cluster-gateway-port needs cluster-enabled yes");
 }
 

@@ -8,6 +8,7 @@
 #include "engine/command.h"
 
 commandProc gatewayAsCommand;
+commandProc gatewayForCommand;
 commandProc gatewayLinkCommand;
 
 #endif

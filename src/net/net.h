@@ -33,8 +33,9 @@ void netActAsMain(bool yes);
 
 /* The configured TCP port; that of TLS if there is no other. */
 int netPort(void);
-/* cluster-gateway-port: its sessions have SESSION_GATEWAY; 0: none. */
-int netGatewayPort(void);
+/* True if there is cluster-gateway-port or cluster-gateway-tls-port: their sessions have
+ * SESSION_GATEWAY. */
+bool netHasGateway(void);
 /* The configured ports without and with TLS; 0: none. */
 void netListenPorts(int *tcp, int *tls);
 /* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then.

@@ -159,6 +159,7 @@ commandProc functionLoadCommand;
 commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
 commandProc gatewayAsCommand;
+commandProc gatewayForCommand;
 commandProc gatewayLinkCommand;
 commandProc geoaddCommand;
 commandProc geodistCommand;
@@ -2692,6 +2693,10 @@ static const commandArg args_gateway_as[] = {
     {.name = "protover", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandArg args_gateway_for[] = {
+    {.name = "client", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandArg args_gateway_link[] = {
     {.name = "bytes", .type = ARG_STRING, .key_spec = -1},
 };
@@ -2708,6 +2713,17 @@ static const commandSpec subs_gateway[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .args = args_gateway_as, .arg_count = 3},
+    {.name = "for",
+     .proc = gatewayForCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Names the client of another node whose requests follow on this connection, for logs; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_gateway_for, .arg_count = 1},
     {.name = "link",
      .proc = gatewayLinkCommand,
      .arity = 3,
@@ -6367,7 +6383,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.",
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
-     .subs = subs_gateway, .sub_count = 2},
+     .subs = subs_gateway, .sub_count = 3},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,
