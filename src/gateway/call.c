@@ -301,7 +301,13 @@ void callReplied(gatewayCall *c, slice reply) {
     } else if (failed && (isPassing(said) || isPassing(early))) {
         wait(c);
     } else {
-        str copy = strNew(said);
+        str copy = STR_EMPTY;
+        if (early.len && c->flags & CALL_UNIT && sliceHasPrefix(reply, SLICE("-EXECABORT "))) {
+            strAppendText(&copy, "-EXECABORT Transaction discarded because of: ");
+            strAppend(&copy, early.ptr + 1, early.len - 1);
+        } else {
+            strAppendSlice(&copy, said);
+        }
         endCall(c, &copy);
     }
 }

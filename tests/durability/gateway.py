@@ -27,6 +27,7 @@ TAGS = "abc"  # their slots belong to three shards
 PATIENCE_S = 15
 NODE_TIMEOUT_MS = 1500
 UNCERTAIN = ("UNKNOWN ", "NOQUORUM ")
+REFUSALS = ("CLUSTERDOWN ", "EXECABORT Transaction discarded because of: NOQUORUM ")
 SECRET = "0123456789abcdef0123456789abcdef"
 
 
@@ -83,8 +84,7 @@ class Load(threading.Thread):
         replies = self.exchange(commands)
         end = time.monotonic()
         if in_transaction:
-            last = replies[-1]
-            replies = last if isinstance(last, list) else [last] * len(steps)
+            replies = self.inner_replies(replies, len(steps))
         for (_, key, kind, value), reply in zip(steps, replies):
             self.note(key, kind, value, reply, begin, end)
         if any(isinstance(reply, Closed) for reply in replies):
@@ -104,6 +104,14 @@ class Load(threading.Thread):
             pass
         return replies + [Closed()] * (len(commands) - len(replies))
 
+    @staticmethod
+    def inner_replies(replies, count):
+        """EXECABORT has its cause in an error that was replied before it."""
+        last = replies[-1]
+        if isinstance(last, Reply) and str(last).startswith("EXECABORT "):
+            last = next((reply for reply in replies if isinstance(reply, Reply)), last)
+        return last if isinstance(last, list) else [last] * count
+
     def note(self, key, kind, value, reply, begin, end):
         history = self.history.setdefault(key, [])
         if isinstance(reply, Closed) or (isinstance(reply, Reply) and str(reply).startswith(UNCERTAIN)):
@@ -112,7 +120,7 @@ class Load(threading.Thread):
                 history.append(Op(kind, value, begin, UNKNOWN))
         elif isinstance(reply, Reply):
             self.refused += 1
-            if not str(reply).startswith("CLUSTERDOWN "):
+            if not str(reply).startswith(REFUSALS):
                 self.faults.append(str(reply))
         else:
             self.acknowledged += 1
