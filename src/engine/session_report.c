@@ -67,7 +67,14 @@ slice sessionNameForLog(const session *s) {
     return sessionServedClient(s, &peer, &name) ? name : sessionName(s);
 }
 
+static uint64_t (*count_tracking)(void);
+
+void sessionSetTrackingCountProc(uint64_t (*count)(void)) { count_tracking = count; }
+
+uint64_t sessionTrackingCount(void) { return count_tracking ? count_tracking() : 0; }
+
 void sessionReportRead(const session *s, sessionReport *out) {
-    *out = (sessionReport){.redirect = -1, .has_job = jobIsOf(s)};
+    *out = (sessionReport){.redirect = -1};
+    out->has_job = jobProgressOf(s, &out->job);
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);
 }

@@ -11,12 +11,15 @@
 #include "bus/bus_secret.h"
 #include "cluster/cluster.h"
 #include "cluster/owners.h"
+#include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
 #include "engine/user.h"
 #include "gateway/gateway.h"
 #include "gateway/procs.h"
+#include "pubsub/pubsub.h"
+#include "repl/repl.h"
 
 typedef struct gatewayLink {
     busSecret secret;
@@ -65,9 +68,7 @@ static gatewayLink *beginLink(session *s) {
 }
 
 static gateVerdict refuseNobody(ctx *c) {
-    commandProc *const proc = c->cmd->proc;
-    if (proc == gatewayAsCommand || proc == gatewayForCommand || proc == gatewayLinkCommand)
-        return GATE_PASS;
+    if (c->cmd->parent && sliceEqual(c->cmd->parent->name, SLICE("gateway"))) return GATE_PASS;
     replyError(c, SLICE(IDENTITY_NOBODY));
     return GATE_REFUSED;
 }
@@ -125,21 +126,33 @@ static bool findServed(const session *s, slice *peer, slice *name) {
 
 void identityInit(void) { sessionSetServedProc(findServed); }
 
-/* The link of the session, if it is proven; else replies the error. */
-static gatewayLink *provenLink(ctx *c) {
-    gatewayLink *link = sessionSlotGet(c->who, slotIndex());
-    if (link && link->is_proven) return link;
+bool identityIsLink(ctx *c) {
+    const gatewayLink *link = sessionSlotGet(c->who, slotIndex());
+    if (link && link->is_proven) return true;
     replyError(c, SLICE("NOPERM The connection has not proven that it knows cluster-bus-secret"));
-    return NULL;
+    return false;
+}
+
+/* GATEWAY CHANGED: WAIT of this connection waits for all changes so far. */
+void gatewayChangedCommand(ctx *c) {
+    if (!identityIsLink(c)) return;
+    replNoteOffset(c->who);
+    propagateNoteAll(c->who);
+    replyOk(c);
+}
+
+/* GATEWAY RECEIVERS channel. Reply: the number of deliveries of a message here. */
+void gatewayReceiversCommand(ctx *c) {
+    if (identityIsLink(c)) replyInteger(c, (int64_t)pubsubReceivers(c->argv[2]));
 }
 
 /* GATEWAY FOR client: the requests that follow are those of a client with this address and, after a
  * blank, this name. */
 void gatewayForCommand(ctx *c) {
     enum { CLIENT_BYTES_MAX = 64 * 1024 };
-    gatewayLink *link = provenLink(c);
+    gatewayLink *link = sessionSlotGet(c->who, slotIndex());
     slice client = c->argv[2];
-    if (!link) return;
+    if (!identityIsLink(c)) return;
     bool is_text = client.len > 1 && client.ptr[0] != ' ' && client.len <= CLIENT_BYTES_MAX;
     for (size_t i = 0; i < client.len && is_text; i++)
         is_text = client.ptr[i] >= ' ' && client.ptr[i] <= '~';
@@ -155,9 +168,9 @@ void gatewayForCommand(ctx *c) {
 /* GATEWAY AS user db proto: the requests that follow are those of this user. */
 void gatewayAsCommand(ctx *c) {
     session *s = c->who;
-    gatewayLink *link = provenLink(c);
+    gatewayLink *link = sessionSlotGet(c->who, slotIndex());
     int64_t db_id, proto;
-    if (!link) return;
+    if (!identityIsLink(c)) return;
     link->named = NULL;
     gateArmSession(s, &gatewayUserGate, true);
     if (!ctxArgInt(c, 3, &db_id) || !ctxArgIntIn(c, 4, 2, 3, &proto, "NOPROTO unsupported")) return;

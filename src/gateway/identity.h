@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "engine/session.h"
+#include "engine/ctx.h"
 
 /* The key of the exchange of bus_secret.h on such a connection: not that of the bus, so that
  * messages of one cannot be used for the other. */
@@ -20,6 +20,8 @@ void identityInit(void);
 #define IDENTITY_NOBODY "NOPERM The node that owns the key does not have this user"
 /* The user of a session with SESSION_NODE_LINK has changed, or was switched on or off. */
 void identityUserChanged(session *s);
+/* True if the connection has proven itself; else the error was replied. */
+bool identityIsLink(ctx *c);
 /* The number of connections that have proven themselves. */
 int identityLinks(void);
 

@@ -8,7 +8,12 @@
 #include "engine/command.h"
 
 commandProc gatewayAsCommand;
+commandProc gatewayChangedCommand;
 commandProc gatewayForCommand;
 commandProc gatewayLinkCommand;
+commandProc gatewayReceiversCommand;
+commandProc gatewaySubscribeCommand;
+commandProc gatewayTrackCommand;
+commandProc gatewayUnsubscribeCommand;
 
 #endif

@@ -242,7 +242,7 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
 
     test {what the gateway does not support is refused with the reason} {
         set c [gateway]
-        foreach command {{wait 1 0} {psync ? -1} {client tracking on} {ssubscribe a} {replicaof no one}} {
+        foreach command {{psync ? -1} {migrate h 1 k 0 1} {himport discardall} {replicaof no one}} {
             assert_error "ERR '*' is not supported by the gateway: *" {$c {*}$command}
         }
     }

@@ -35,4 +35,12 @@ robj *testCopied(robj *o);
 /* Group teardown: fails if an object is left; the store of objects is given back. */
 int testNoObjects(void **state);
 
+/* Copies a key to another one, in place of what is there. */
+static inline status copyKey(const dbKey *from, const dbKey *to) {
+    robj *copy;
+    status st = dbCopy(from, to, &copy);
+    if (st == OK) dbPut(to, copy);
+    return st;
+}
+
 #endif

@@ -2,57 +2,17 @@
 # its values can be compressed; database 9 has none: the plain twins.
 
 source $::tests_dir/support/replication.tcl
+source $::tests_dir/support/compressed.tcl
 
 proc record {i} {
     set form {{"name":"package-%d","version":"1.2.%d","license":"MIT","dependencies":{"left":"^1.0.0","right":"^2.0.0"}}}
     format $form $i $i
 }
 
-# Makes the key compressed.
-proc compress {key} {assert_equal 1 [r debug compress $key]}
-proc is_compressed {key} {expr {[r debug compressed $key] > 0}}
-
-proc save_in_background {} {
-    r bgsave
-    info_is rdb_bgsave_in_progress 0
-    assert_equal ok [info_field rdb_last_bgsave_status]
-}
-
-proc rewritten {} {
-    info_is aof_rewrite_in_progress 0
-    info_is aof_rewrite_scheduled 0
-    assert_equal ok [info_field aof_last_bgrewrite_status]
-}
-
 # A key that was not used for a long time.
 proc set_idle {key value} {
     r set $key $value
     r restore $key 0 [r dump $key] replace idletime 100000
-}
-
-# Runs the script in both databases. `Z key` in it compresses the value of a key, where it can be. Replies, values,
-# encodings and expiry times must be the same.
-proc both {name script} {
-    upvar 1 v v w w future future
-    foreach db {9 0} {
-        r select $db
-        r flushall
-        set log {}
-        foreach line [split [string trim $script] \n] {
-            set words [lmap word [string trim $line] {subst -nobackslashes -nocommands $word}]
-            if {[lindex $words 0] eq "Z"} {
-                if {$db == 0} {compress [lindex $words 1]}
-                continue
-            }
-            lappend log $words [catch {r {*}$words} reply] $reply
-        }
-        foreach key [lsort [r keys *]] {
-            lappend log $key [r debug digest-value $key] [r object encoding $key] [r pexpiretime $key] [r type $key]
-            if {[r type $key] eq "string"} {lappend log [r strlen $key] [r get $key] [r dump $key]}
-        }
-        set logs($db) $log
-    }
-    assert_equal $logs(9) $logs(0) $name
 }
 
 start_server {tags {string} overrides {enable-debug-command yes enable-module-command yes save {}}} {
@@ -327,7 +287,7 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
 
     test {values that would gain nothing or are numbers, long or of other types are left alone} {
         r mset pkg:1 1234567890 pkg:2 short pkg:3 [string repeat $v 2000]
-        r lpush pkg:4 $v
+        r xadd pkg:4 * field $v
         foreach key {pkg:1 pkg:2 pkg:3 pkg:4} {assert_equal 0 [r debug compress $key] $key}
         set noise {}
         for {set i 0} {$i < 200} {incr i} {append noise [format %c [expr {int(rand() * 250)}]]}

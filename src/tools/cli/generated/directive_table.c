@@ -64,6 +64,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-config-save-behavior", "sync", NULL},
     {"cluster-databases", "1", NULL},
     {"cluster-enabled", "no", NULL},
+    {"cluster-gateway-fetch", "0", NULL},
     {"cluster-gateway-port", "0", NULL},
     {"cluster-gateway-retry-ms", "5000", NULL},
     {"cluster-gateway-tls-port", "0", NULL},
@@ -334,4 +335,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 328;
+const int knownDirectiveCount = 329;
