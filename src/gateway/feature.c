@@ -30,6 +30,7 @@ static void endTurn(void) {
     hotCheck(has_turns);
     if (!isUsed()) {
         has_turns = false;
+        netSetLateOutput(NULL);
         hooksRemoveFeature(&turns);
         return;
     }
@@ -46,6 +47,7 @@ static void onSession(session *s, sessionEvent e) {
     gatewaySessionEvent(s, e);
     if (has_turns || !gatewayCountsNow().clients) return;
     has_turns = true;
+    netSetLateOutput(gatewaySettle);
     hooksAddFeature(&turns);
 }
 

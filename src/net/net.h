@@ -137,6 +137,11 @@ void netOutgoingStart(session *s, slice received);
  * not asked about sessions that execute a command. NULL: all output leaves at once. */
 typedef size_t netHoldProc(session *s);
 void netSetHold(netHoldProc *proc);
+/* Called between stage REPLICATE and a write if output was added in between: messages to sessions
+ * that an I/O thread has just given back, and what is written when the process ends. The function
+ * may change the output of sessions. NULL: there is none. */
+typedef void netLateOutputProc(void);
+void netSetLateOutput(netLateOutputProc *proc);
 /* Called when the connection of a session with SESSION_REPLICA has ended or failed. `why`: a
  * sentence without its point. NULL: of no interest. */
 typedef void netReplicaEndProc(session *s, const char *why);
