@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cluster-gateway-port with I/O threads: messages that come while a thread writes do not overtake replies of other nodes.
+# cluster-gateway-port with I/O threads: messages that come while a thread writes do not overtake replies of other nodes;
+# nor does what is written when the process ends.
 
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef io-threads 4 io-threads-always-active yes}}} {
     open_gateway 0
@@ -96,5 +97,28 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             }
         }
         assert_messages $clients $publisher
+    }
+}
+
+# One thread: the server reads all requests in the same turn.
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef}}} {
+    open_gateway 0
+
+    test {SHUTDOWN: what was replied in the same turn does not take the place of a reply of another node} {
+        foreach name {client sleeper stopper} {set $name [expr {$name eq "client" ? [raw_gateway] : [raw_connect]}]}
+        # A first request, so all are accepted when the server sleeps.
+        foreach s [list $client $sleeper $stopper] {
+            raw_send $s "ping\r\n"
+            assert_equal +PONG [raw_line $s]
+        }
+        set pid [srv pid]
+        set key [key_of 1]
+        raw_send $sleeper "debug sleep 0.3\r\n"
+        raw_send $client "set $key 1\r\nping\r\n"
+        raw_send $stopper "shutdown nosave\r\n"
+        set replied [raw_rest $client]
+        assert {![string match "+PONG*" $replied]} $replied
+        assert {[wait_process_end $pid 10000]}
+        foreach s [list $client $sleeper $stopper] {raw_close $s}
     }
 }
