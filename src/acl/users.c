@@ -212,6 +212,10 @@ static void signalChannelsTaken(session *s) {
     if (s->flags & SESSION_PUBSUB) hooksSessionEvent(s, SESSION_CHANNELS_TAKEN);
 }
 
+static void signalLogin(session *s) {
+    if (s->flags & SESSION_NODE_LINK) hooksSessionEvent(s, SESSION_USER_CHANGED);
+}
+
 static void replaceRulesTake(aclUser *u, aclRules *rules) {
     aclRules *before = u->rules;
     bool takes = takesChannels(before, rules);
@@ -227,6 +231,7 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     }
     userRightsChanged();
     if (takes) userEachSession(&u->as_user, signalChannelsTaken);
+    if (before->on != rules->on) userEachSession(&u->as_user, signalLogin);
     applyMaxmemory(u, before);
     applyCpu(u);
     memFree(before);
@@ -329,7 +334,7 @@ static void retire(aclUser *u) {
     if (u->as_user.session_count == 0) {
         userFree(u);
     } else {
-        userEachSession(&u->as_user, userCloseSession);
+        userEachSession(&u->as_user, userLeaveSession);
     }
 }
 

@@ -41,7 +41,8 @@ static uint16_t ownFlags(const clusterBus *b) {
                                          MESSAGE_TAKES_PRIORITY | MESSAGE_TAKES_CAPA) |
                       (wants ? MESSAGE_REPLICAS_VOTE : 0) | (tells ? MESSAGE_TELLS_VOTERS : 0) |
                       (b->server.shares_acl ? MESSAGE_SHARES_ACL : 0) |
-                      (b->server.shares_functions ? MESSAGE_SHARES_FUNCTIONS : 0));
+                      (b->server.shares_functions ? MESSAGE_SHARES_FUNCTIONS : 0) |
+                      (b->server.shares_config ? MESSAGE_SHARES_CONFIG : 0));
 }
 
 gossipRules busGossipRules(clusterBus *b) {

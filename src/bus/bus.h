@@ -122,8 +122,8 @@ typedef struct busHold {
  * calls. */
 typedef struct busServer {
     bool tls, announces_ip;
-    bool forbids_failover;             /* for another reason than the directive */
-    bool shares_acl, shares_functions; /* it tells that it does */
+    bool forbids_failover;                            /* for another reason than the directive */
+    bool shares_acl, shares_functions, shares_config; /* it tells that it does */
     bool is_silent;             /* sends nothing, so that others mark it as failed and replace it */
     bool lost_data;             /* as is_silent; also serves no requests */
     int64_t repl_ping_ms;       /* repl-ping-replica-period */

@@ -269,7 +269,8 @@ void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
     from->takes_capa = h->own_flags & MESSAGE_TAKES_CAPA;
     from->shares_acl = h->own_flags & MESSAGE_SHARES_ACL;
     from->shares_functions = h->own_flags & MESSAGE_SHARES_FUNCTIONS;
-    if (!from->shares_acl && !from->shares_functions) {
+    from->shares_config = h->own_flags & MESSAGE_SHARES_CONFIG;
+    if (!from->shares_acl && !from->shares_functions && !from->shares_config) {
         from->sharing = SHARING_NONE;
     } else if (from->sharing < SHARING_BEGUN) {
         from->sharing = SHARING_BEGUN;

@@ -72,7 +72,7 @@ struct clusterNode {
     int report_count;
     /* For the bus: its connections, whether the outbound one is up; what it shares. */
     struct nodeLinks *links;
-    bool is_connected, shares_acl, shares_functions;
+    bool is_connected, shares_acl, shares_functions, shares_config;
 };
 
 /* What has to be done after changes; the owner of the map clears the bits that it has dealt

@@ -90,6 +90,7 @@ enum messageOwnFlag {
     MESSAGE_TAKES_CAPA = 1u << 7,     /* it understands CAPA of SYNCSLOTS ESTABLISH */
     MESSAGE_SHARES_ACL = 1u << 8,     /* cluster-shared-acl */
     MESSAGE_SHARES_FUNCTIONS = 1u << 9, /* cluster-shared-functions */
+    MESSAGE_SHARES_CONFIG = 1u << 10,   /* cluster-shared-config */
 };
 
 enum {

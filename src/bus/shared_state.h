@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users, roles and libraries of functions that all nodes of a cluster share: what a node knows of
- * them, and how the states of two nodes are merged. A state machine without sockets, clock and
- * files; it knows neither rules of users nor code.
+ * Users, roles, libraries of functions and directives that all nodes of a cluster share: what a
+ * node knows of them, and how the states of two nodes are merged. A state machine without sockets,
+ * clock and files; it knows neither rules of users nor code.
  *
  * Example: nodes A and B are separated. A gives user u one more right twice, B takes one away.
  *
@@ -55,7 +55,7 @@
 enum {
     SHARED_ID_BYTES = NODE_ID_LEN / 2,
     SHARED_NAME_MAX = 64 * 1024 - 1,
-    SHARED_BODY_MAX = 4 << 20, /* rules of a user, code of a library */
+    SHARED_BODY_MAX = 4 << 20, /* rules of a user, code of a library, a value */
     SHARED_VERSIONS_MAX = 16,  /* of an entry */
     SHARED_WRITERS_MAX = 64,   /* that a version has seen */
     SHARED_DELETED_MAX = 16384,
@@ -64,7 +64,13 @@ enum {
 /* The greatest number of a version, which no clock reaches: then it stays the same. */
 static const uint64_t SHARED_NUMBER_MAX = UINT64_MAX / 2;
 
-typedef enum sharedKind { SHARED_ROLE, SHARED_USER, SHARED_LIBRARY, SHARED_KINDS } sharedKind;
+typedef enum sharedKind {
+    SHARED_ROLE,
+    SHARED_USER,
+    SHARED_LIBRARY,
+    SHARED_DIRECTIVE,
+    SHARED_KINDS
+} sharedKind;
 
 /* In the order in which versions with news are chosen. */
 typedef enum sharedForm { SHARED_ON, SHARED_OFF, SHARED_DELETED, SHARED_FORMS } sharedForm;

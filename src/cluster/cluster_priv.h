@@ -10,6 +10,7 @@
 
 #include "bus/rules.h"
 #include "bus/seeds.h"
+#include "cluster/shared_config.h"
 #include "config/config.h"
 
 enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
@@ -27,6 +28,7 @@ typedef struct clusterConfig {
     bool cluster_slot_stats_enabled;
     char *cluster_bus_secret; /* empty: none */
     bool cluster_shared_acl, cluster_shared_functions;
+    sharedNames cluster_shared_config;
     clusterSeeds cluster_seeds;
     /* Requests that are allowed while the cluster is down. */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;

@@ -9,6 +9,7 @@
 #include "bus/valid.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/server_map.h"
+#include "cluster/shared_config.h"
 #include "cluster/shared_state.h"
 #include "cluster/slot_stats.h"
 
@@ -110,6 +111,8 @@ const configOption clusterOptions[] = {
                 .apply = sharedApplyDirective),
     CONFIG_BOOL("cluster-shared-functions", clusterConf.cluster_shared_functions, false,
                 .apply = sharedApplyDirective),
+    CONFIG_SPECIAL("cluster-shared-config", &sharedConfigNames, "", .flags = CONFIG_MULTI_WORD,
+                   .apply = sharedApplyDirective),
     CONFIG_SPECIAL("cluster-seeds", &seeds, "", .flags = CONFIG_MULTI_WORD),
     /* Failover and coverage. */
     CONFIG_INT("cluster-replica-validity-factor", clusterConf.bus.validity_factor, 10, 0, INT_MAX,

@@ -599,6 +599,7 @@ void serverBusTakeRules(void) {
                                    .forbids_failover = clusterPeersForbidFailover(),
                                    .shares_acl = sharedAnnouncesAcl(),
                                    .shares_functions = sharedAnnouncesFunctions(),
+                                   .shares_config = sharedAnnouncesConfig(),
                                    .repl_ping_ms = replPingMs(),
                                    .quorum = replQuorumSize(),
                                    .read_lease_ms = replReadLeaseMs(),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeps the users and functions of this server and the shared state equal (shared_state.h).
+ * Keeps the users, functions and directives of this server and the shared state equal
+ * (shared_state.h).
  *
- * Invariant: at the end of a turn in which no command runs, each covered user, role and library is
- * as the state says, or its entry is not marked as applied. Names that commands have changed are
- * noted when that happens, and compared with the state at the end of the turn, before entries of
- * other nodes are merged: so a version always has the changes that it says it has seen. */
+ * Invariant: at the end of a turn in which no command runs, each covered user, role, library and
+ * directive is as the state says, or its entry is not marked as applied. Names that commands have
+ * changed are noted when that happens, and compared with the state at the end of the turn, before
+ * entries of other nodes are merged: so a version always has the changes that it says it has
+ * seen. */
 #include "cluster/shared_state.h"
 
 #include <string.h>
@@ -15,11 +17,13 @@
 #include "cluster/cluster_priv.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/shared_config.h"
 #include "cluster/shared_file.h"
 #include "cluster/shared_link.h"
 #include "engine/hot.h"
 #include "engine/libraries.h"
 #include "engine/propagate.h"
+#include "engine/server_event.h"
 #include "engine/user_texts.h"
 #include "net/net.h"
 
@@ -48,11 +52,14 @@ static struct {
     int64_t complained_ms, retried_ms;
 } shared;
 
-static const char *const kind_names[SHARED_KINDS] = {
-    [SHARED_ROLE] = "role", [SHARED_USER] = "user", [SHARED_LIBRARY] = "library"};
+static const char *const kind_names[SHARED_KINDS] = {[SHARED_ROLE] = "role",
+                                                     [SHARED_USER] = "user",
+                                                     [SHARED_LIBRARY] = "library",
+                                                     [SHARED_DIRECTIVE] = "directive"};
 
 static bool isWanted(void) {
-    return clusterConf.cluster_shared_acl || clusterConf.cluster_shared_functions;
+    return clusterConf.cluster_shared_acl || clusterConf.cluster_shared_functions ||
+           clusterConf.cluster_shared_config.count;
 }
 
 static bool canProve(void) { return clusterConf.cluster_bus_secret[0] || netTlsForCluster(); }
@@ -61,22 +68,27 @@ bool sharedAnnouncesAcl(void) { return clusterConf.cluster_shared_acl && canProv
 
 bool sharedAnnouncesFunctions(void) { return clusterConf.cluster_shared_functions && canProve(); }
 
+bool sharedAnnouncesConfig(void) { return clusterConf.cluster_shared_config.count && canProve(); }
+
 bool sharedIsOn(void) { return shared.is_on && canProve(); }
 
-static bool covers(sharedKind kind) {
+static bool covers(sharedKind kind, slice name) {
+    if (kind == SHARED_DIRECTIVE) return sharedConfigHas(name);
     return kind == SHARED_LIBRARY ? clusterConf.cluster_shared_functions
                                   : clusterConf.cluster_shared_acl;
 }
 
 /* ------------------------------------------------------------------ this server */
 
-/* Appends the text of the user, role or library of that name; false: this server has none. */
+/* Appends the text of what has that name; false: this server has none. */
 static bool printOwn(sharedKind kind, slice name, str *out, sharedForm *form) {
     bool is_on = true;
     if (kind == SHARED_LIBRARY) {
         slice code = librariesCode(name);
         if (!code.ptr) return false;
         strAppendSlice(out, code);
+    } else if (kind == SHARED_DIRECTIVE) {
+        if (!sharedConfigPrint(name, out)) return false;
     } else if (!userTextsPrint(kind == SHARED_ROLE, name, out, &is_on)) {
         return false;
     }
@@ -110,6 +122,8 @@ static status setOwn(const sharedEntry *e, reason *why) {
     slice name = strSlice(&e->name);
     bool is_role = e->kind == SHARED_ROLE;
     if (e->kind == SHARED_LIBRARY) return setLibrary(name, v, why);
+    if (e->kind == SHARED_DIRECTIVE) /* nobody deletes one */
+        return v->form == SHARED_DELETED ? OK : sharedConfigSet(name, strSlice(&v->body), why);
     if (v->form != SHARED_DELETED) return userTextsSet(is_role, name, strSlice(&v->body), why);
     if (userTextsRemove(is_role, name)) return OK;
     return reasonSet(why, ERR_AGAIN, "users hold the role, which gives no rights until then");
@@ -131,8 +145,10 @@ static bool isAsChosen(const sharedEntry *e) {
 
 /* Libraries of a replica are those of its primary. */
 static bool isApplicable(const sharedEntry *e) {
-    if (e->kind == SHARED_LIBRARY && (!shared.is_loaded || clusterIsReplica())) return false;
-    return covers(e->kind);
+    bool needs_start = e->kind == SHARED_LIBRARY || e->kind == SHARED_DIRECTIVE;
+    if (needs_start && !shared.is_loaded) return false;
+    if (e->kind == SHARED_LIBRARY && clusterIsReplica()) return false;
+    return covers(e->kind, strSlice(&e->name));
 }
 
 static void applyEntry(sharedEntry *e) {
@@ -175,7 +191,7 @@ static void followRole(void) {
 /* ------------------------------------------------------------------ to the state */
 
 static void noteChange(sharedKind kind, slice name) {
-    if (shared.is_applying || !covers(kind)) return;
+    if (shared.is_applying || !covers(kind, name)) return;
     if (kind == SHARED_LIBRARY && clusterIsReplica()) return;
     if (shared.changed_count == shared.changed_cap) {
         shared.changed_cap = shared.changed_cap ? shared.changed_cap * 2 : 16;
@@ -192,10 +208,18 @@ static void noteUser(bool is_role, slice name) {
 
 static void noteLibrary(slice name) { noteChange(SHARED_LIBRARY, name); }
 
+static void noteDirectives(const serverEvent *e) {
+    check(e->kind == SERVER_CONFIG);
+    for (int i = 0; i < e->config.count; i++) {
+        const configOption *o = configFind(e->config.names[i]);
+        if (o) noteChange(SHARED_DIRECTIVE, sliceOf(o->name));
+    }
+}
+
 /* True if the change takes rights away from what was chosen so far. */
 static bool takesRights(const sharedEntry *e, sharedKind kind, slice name, sharedForm form,
                         slice body) {
-    if (kind == SHARED_LIBRARY) return false;
+    if (kind == SHARED_LIBRARY || kind == SHARED_DIRECTIVE) return false;
     if (form == SHARED_DELETED) return true;
     /* The default user was there before its first change. */
     if (!e) return kind == SHARED_USER && sliceEqual(name, SLICE("default"));
@@ -241,7 +265,8 @@ static void writeChanges(void) {
 static void seed(sharedKind kind, slice name) {
     str own = STR_EMPTY;
     sharedForm form;
-    if (covers(kind) && printOwn(kind, name, &own, &form) && !isTooLarge(name, strSlice(&own)))
+    if (covers(kind, name) && printOwn(kind, name, &own, &form) &&
+        !isTooLarge(name, strSlice(&own)))
         sharedSeed(&serverShared, kind, name, form, strSlice(&own));
     strFree(&own);
 }
@@ -256,10 +281,16 @@ static void seedLibrary(void *arg, slice name) {
     seed(SHARED_LIBRARY, name);
 }
 
+static void seedDirective(void *arg, slice name) {
+    (void)arg;
+    seed(SHARED_DIRECTIVE, name);
+}
+
 /* Adds what this server has and the state has not. */
 static void seedAll(void) {
     userTextsEach(seedUser, NULL);
     if (!clusterIsReplica()) librariesEachName(seedLibrary, NULL);
+    sharedConfigEach(seedDirective, NULL);
     shared.has_unapplied = shared.tries_libraries = true;
     shared.is_unsaved = true;
 }
@@ -329,18 +360,21 @@ static void begin(void) {
     shared.is_on = true;
     shared.was_replica = clusterIsReplica();
     if (!canProve())
-        logWarning("Users and functions are not shared: that needs cluster-bus-secret or "
-                   "tls-cluster, as anybody who reaches the port of the bus could change them.");
+        logWarning(
+            "Users, functions and directives are not shared: that needs cluster-bus-secret or "
+            "tls-cluster, as anybody who reaches the port of the bus could change them.");
     seedAll();
     sharedApply(); /* marks what was added */
     userTextsListen(noteUser);
     librariesListen(noteLibrary);
+    serverEventsListen(noteDirectives, 1u << SERVER_CONFIG);
 }
 
 static void end(void) {
     writeChanges();
     userTextsListen(NULL);
     librariesListen(NULL);
+    serverEventsListen(noteDirectives, 0);
     sharedFileSaveNow(&serverShared);
     sharedLinkForget();
     sharedClear(&serverShared);
@@ -416,6 +450,7 @@ void sharedSaveNow(void) {
 static bool isCovered(const clusterNode *n) {
     if (n->sharing < SHARING_BEGUN) return false;
     if (clusterConf.cluster_shared_acl && !n->shares_acl) return false;
+    if (clusterConf.cluster_shared_config.count && !n->shares_config) return false;
     return !clusterConf.cluster_shared_functions || n->shares_functions;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users, roles and functions that all nodes share: cluster-shared-acl and cluster-shared-functions.
- * The state and how it is merged are in bus/shared_state.h; this connects it with the users and
- * libraries of this server, shared_link.h with other nodes, shared_file.h with the disk. Main
- * thread only. */
+ * Users, roles, functions and directives that all nodes share: cluster-shared-acl,
+ * cluster-shared-functions and cluster-shared-config. The state and how it is merged are in
+ * bus/shared_state.h; this connects it with the users, libraries and directives of this server,
+ * shared_link.h with other nodes, shared_file.h with the disk. Main thread only. */
 #ifndef CLUSTER_SHARED_STATE_H
 #define CLUSTER_SHARED_STATE_H
 
@@ -24,6 +24,7 @@ void sharedReadUsers(void);
 /* True if the directives say so, also while the server starts: new nodes wait for this one. */
 bool sharedAnnouncesAcl(void);
 bool sharedAnnouncesFunctions(void);
+bool sharedAnnouncesConfig(void);
 /* The dataset is loaded, too: from now on changes are shared. */
 void sharedStart(void);
 /* `apply` of the directives. */

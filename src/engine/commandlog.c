@@ -9,6 +9,7 @@
 #include "engine/commandlog_priv.h"
 #include "engine/engine_priv.h"
 #include "engine/later.h"
+#include "engine/session_report.h"
 #include "engine/user.h"
 
 static struct {
@@ -115,10 +116,10 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value, int64_t el
                            .value = value,
                            .elapsed_us = elapsed_us,
                            .argc = argc,
-                           .name = strNew(sessionName(c->who)),
+                           .name = strNew(sessionNameForLog(c->who)),
                            .user = strNew(userNameOf(ctxClient(c))),
                            .peer = STR_EMPTY};
-    sessionPeer(c->who, &e->peer);
+    sessionPeerForLog(c->who, &e->peer);
     copyArguments(e, c);
     listPrepend(entriesOf(kind), &e->node);
     trim(kind, maxEntries(kind));

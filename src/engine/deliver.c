@@ -12,6 +12,7 @@
 #include "engine/block.h"
 #include "engine/ctx.h"
 #include "engine/deliver_priv.h"
+#include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/session_slot.h"
 #include "resp/resp.h"
@@ -216,6 +217,7 @@ void sessionReplaceOutput(session *s, size_t keep, slice error) {
     outbufCutTo(&s->out, (outmark){keep});
     respError(&s->out, error);
     sessionWantWrite(s);
+    hooksSessionEvent(s, SESSION_OUTPUT_REPLACED);
 }
 
 uint64_t sessionOutputEnd(const session *s) { return s->bytes_out + outbufPending(&s->out); }

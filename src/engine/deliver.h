@@ -50,8 +50,9 @@ void sessionCheckOutput(session *s);
  * for memFree(). */
 char *sessionTakeReply(session *s, size_t *len);
 
-/* Discards the output after its first `keep` bytes, and ends it with an error reply. The session
- * neither executes a command nor is lent. */
+/* Discards the output after its first `keep` bytes, and ends it with an error reply; signals
+ * SESSION_OUTPUT_REPLACED. The session neither executes a command nor is lent, and is to be closed
+ * afterwards. */
 void sessionReplaceOutput(session *s, size_t keep, slice error);
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);

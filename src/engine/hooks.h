@@ -117,12 +117,12 @@ typedef enum sessionEvent {
     SESSION_USER_CHANGED,
     SESSION_WAS_RESET,
     SESSION_CHANNELS_TAKEN,
+    SESSION_OUTPUT_REPLACED,
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 
 /* Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them
- * once per second, unless one of them is busy: has something to do before that, although nothing
- * happens. */
+ * once per second, unless one of them is busy: has something to do although nothing happens. */
 typedef struct tickJob {
     const char *name;
     int64_t period_ms;

@@ -79,6 +79,9 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_ADMIN_PORT SESSION_BIT(38)
 /* The connection was accepted at cluster-gateway-port (gateway/README.md). */
 #define SESSION_GATEWAY SESSION_BIT(39)
+/* Another node of the cluster sends the requests of several users over it (gateway/identity.h). If
+ * its user is switched on or off, SESSION_USER_CHANGED is signalled, too. */
+#define SESSION_NODE_LINK SESSION_BIT(40)
 #define SESSION_PENDING (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_PENDING_LATER)
 #define SESSION_STREAMS (SESSION_REPLICA | SESSION_SLOT_EXPORT) /* what is sent is no reply */
 /* A request was refused for its name, the number of its arguments or its user: its reply tells

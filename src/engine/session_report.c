@@ -42,6 +42,31 @@ void sessionDescribe(const session *s, str *out) {
     if (describe_session) describe_session(s, out);
 }
 
+static bool (*find_served)(const session *s, slice *peer, slice *name);
+
+void sessionSetServedProc(bool (*find)(const session *s, slice *peer, slice *name)) {
+    find_served = find;
+}
+
+bool sessionServedClient(const session *s, slice *peer, slice *name) {
+    hotCheck(threadIsMain());
+    return s->flags & SESSION_NODE_LINK && find_served && find_served(s, peer, name);
+}
+
+void sessionPeerForLog(const session *s, str *out) {
+    slice peer, name;
+    if (sessionServedClient(s, &peer, &name)) {
+        strAppendSlice(out, peer);
+    } else {
+        sessionPeer(s, out);
+    }
+}
+
+slice sessionNameForLog(const session *s) {
+    slice peer, name;
+    return sessionServedClient(s, &peer, &name) ? name : sessionName(s);
+}
+
 static uint64_t (*count_tracking)(void);
 
 void sessionSetTrackingCountProc(uint64_t (*count)(void)) { count_tracking = count; }

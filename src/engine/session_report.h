@@ -47,6 +47,15 @@ void sessionSetMemoryClassesProc(bool (*append)(str *out));
 void sessionDescribe(const session *s, str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetDescribeProc(void (*describe)(const session *s, str *out));
+/* The client of another node whose requests the session executes, of SESSION_NODE_LINK: its address
+ * in the format of CLIENT LIST, and its name. Borrowed. False: there is none. */
+bool sessionServedClient(const session *s, slice *peer, slice *name);
+/* Registers the function that knows it; called once, by the gateway. */
+void sessionSetServedProc(bool (*find)(const session *s, slice *peer, slice *name));
+/* Appends the address of whom the session executes requests for: the served client's or the peer's.
+ * For logs. */
+void sessionPeerForLog(const session *s, str *out);
+slice sessionNameForLog(const session *s);
 /* The number of sessions whose reads are tracked. */
 uint64_t sessionTrackingCount(void);
 /* Registers the function that returns it; called once, by pubsub. */

@@ -70,6 +70,17 @@ void userCloseSession(session *s) {
     }
 }
 
+void userLeaveSession(session *s) {
+    const uint64_t under_way = SESSION_BLOCKED | SESSION_IN_MULTI;
+    user *other = userFind(SLICE("default"));
+    bool is_needed = s->flags & SESSION_NODE_LINK && !(s->flags & under_way);
+    if (!is_needed || !other || other == s->user || sessionIsExecuting(s)) {
+        userCloseSession(s);
+    } else {
+        sessionSetAuthenticated(s, other, true);
+    }
+}
+
 /* Logs the session in as another user. */
 void userMoveSession(session *s, user *to) {
     hotCheck(threadIsMain());

@@ -80,7 +80,7 @@ static void endCall(gatewayCall *c, str *reply) {
         check(s->count > 0);
         if (--s->count == 0) *s = (slotCalls){0};
     }
-    size_t size = sizeof(*c) + c->user_len + c->request_len;
+    size_t size = sizeof(*c) + c->user_len + c->client_len + c->request_len;
     check(calls.bytes >= size);
     calls.bytes -= size;
     c->end(c->owner, c->part, reply, c->flags & CALL_TRACKED);
@@ -179,7 +179,7 @@ void callStart(const callRequest *r) {
         calls.slots = memCalloc(SLOT_COUNT, sizeof(slotCalls));
         calls.pass = 1;
     }
-    size_t size = sizeof(gatewayCall) + r->user.len + r->request.len;
+    size_t size = sizeof(gatewayCall) + r->user.len + r->client.len + r->request.len;
     gatewayCall *c = memAlloc(size);
     *c = (gatewayCall){.end = r->end,
                        .owner = r->owner,
@@ -192,9 +192,11 @@ void callStart(const callRequest *r) {
                        .extra = r->extra,
                        .deadline_ms = engineHot.now_ms + gatewayConf.cluster_gateway_retry_ms,
                        .user_len = r->user.len,
+                       .client_len = r->client.len,
                        .request_len = r->request.len};
     memcpy(c->bytes, r->user.ptr, r->user.len);
-    memcpy(c->bytes + r->user.len, r->request.ptr, r->request.len);
+    memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
+    memcpy(c->bytes + r->user.len + r->client.len, r->request.ptr, r->request.len);
     if (r->node_id.len) memcpy(c->node_id, r->node_id.ptr, NODE_ID_LEN);
     calls.bytes += size;
     slotCalls *s = slotOf(c);
@@ -277,6 +279,13 @@ static void follow(gatewayCall *c, const redirection *to) {
     peerAdd(p, c);
 }
 
+/* An error of a node that has executed nothing, and will do so later. */
+static bool isPassing(slice error) {
+    return sliceHasPrefix(error, SLICE("-TRYAGAIN ")) ||
+           sliceHasPrefix(error, SLICE("-CLUSTERDOWN ")) ||
+           sliceHasPrefix(error, SLICE("-LOADING "));
+}
+
 void callReplied(gatewayCall *c, slice reply) {
     check(!listHas(&c->node));
     redirection to;
@@ -289,11 +298,16 @@ void callReplied(gatewayCall *c, slice reply) {
     if (from) peerRelease(from, failed || !(c->flags & CALL_WATCHES) ? NULL : c->holder);
     if (failed && (parseRedirection(reply, &to) || parseRedirection(early, &to))) {
         follow(c, &to);
-    } else if (failed && (sliceHasPrefix(said, SLICE("-TRYAGAIN ")) ||
-                          sliceHasPrefix(said, SLICE("-CLUSTERDOWN ")))) {
+    } else if (failed && (isPassing(said) || isPassing(early))) {
         wait(c);
     } else {
-        str copy = strNew(said);
+        str copy = STR_EMPTY;
+        if (early.len && c->flags & CALL_UNIT && sliceHasPrefix(reply, SLICE("-EXECABORT "))) {
+            strAppendText(&copy, "-EXECABORT Transaction discarded because of: ");
+            strAppend(&copy, early.ptr + 1, early.len - 1);
+        } else {
+            strAppendSlice(&copy, said);
+        }
         endCall(c, &copy);
     }
 }

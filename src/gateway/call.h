@@ -57,15 +57,17 @@ struct gatewayCall {
     int skip;            /* replies that still precede its own */
     str early;           /* the first error among them */
     uint64_t begins_at;  /* in the stream of its peer; of calls that were written */
+    int64_t sent_ms;     /* when that was */
     int64_t deadline_ms; /* it ends with an error if it still waits then */
     int redirects, repeats;
-    size_t user_len, request_len;
-    char bytes[]; /* the user's name, the request */
+    size_t user_len, client_len, request_len;
+    char bytes[]; /* the user's name, the client, the request */
 };
 
 /* The parameters of callStart(); `request` are complete requests as RESP. */
 typedef struct callRequest {
     slice user, request, node_id; /* node_id: of CALL_ALL_NODES */
+    slice client;                 /* its address, and after a blank its name, for logs */
     int slot, db_id, extra, part;
     uint8_t proto;
     uint32_t flags;
@@ -75,8 +77,11 @@ typedef struct callRequest {
 } callRequest;
 
 static inline slice callUser(const gatewayCall *c) { return sliceMake(c->bytes, c->user_len); }
+static inline slice callClient(const gatewayCall *c) {
+    return sliceMake(c->bytes + c->user_len, c->client_len);
+}
 static inline slice callBytes(const gatewayCall *c) {
-    return sliceMake(c->bytes + c->user_len, c->request_len);
+    return sliceMake(c->bytes + c->user_len + c->client_len, c->request_len);
 }
 
 /* False: a request on that slot has to wait until the calls before it have ended. `here`: it would

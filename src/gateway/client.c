@@ -63,8 +63,11 @@ gatewayCounts gatewayCountsNow(void) {
 }
 
 static void freeClient(session *s, void *state) {
+    gatewayClient *gc = state;
     (void)s; /* it ends */
-    memFree(state);
+    strFree(&gc->peer);
+    strFree(&gc->label);
+    memFree(gc);
 }
 
 static size_t clientMemory(const void *state) {
@@ -338,8 +341,19 @@ static uint32_t flagsOf(const ctx *c) {
     return flags;
 }
 
+slice gatewayLabel(const session *s) {
+    gatewayClient *gc = sessionSlotGet(s, slotIndex());
+    if (!gc->peer.len) sessionPeer(s, &gc->peer);
+    strClear(&gc->label);
+    strAppendSlice(&gc->label, strSlice(&gc->peer));
+    strAppendByte(&gc->label, ' ');
+    strAppendSlice(&gc->label, sessionName(s));
+    return strSlice(&gc->label);
+}
+
 callRequest gatewayRequestOf(const ctx *c, gatewayPlace *p, int part) {
     return (callRequest){.user = userNameOf(c->who),
+                         .client = gatewayLabel(c->who),
                          .slot = -1,
                          .db_id = c->who->db_id,
                          .proto = c->proto,
@@ -770,15 +784,29 @@ static void beginClient(session *s) {
     gateArmSession(s, &gatewayGate, true); /* RESET has disarmed it */
 }
 
+/* Nobody wants the replies that are still to come. */
+static void dropOrder(gatewayClient *gc) {
+    if (listHas(&gc->active)) listRemove(activeClients(), &gc->active);
+    replyOrderClear(&gc->order, placeLeft);
+    check(replyOrderIsEmpty(&gc->order));
+}
+
+/* The output, which may have been what precedes the order, is final: the session is closed. */
+static void outputReplaced(session *s) {
+    gatewayClient *gc = sessionSlotGet(s, slotIndex());
+    if (!gc) return;
+    dropOrder(gc);
+    gc->is_closing = false;
+}
+
 static void endClient(session *s) {
     gatewayClient *gc = sessionSlotGet(s, slotIndex());
     if (!gc) return;
     clients.counts.clients--;
     forgetWatch(gc);
     gatewayFetchEnd(gc);
-    if (listHas(&gc->active)) listRemove(activeClients(), &gc->active);
+    dropOrder(gc);
     if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
-    replyOrderClear(&gc->order, placeLeft);
 }
 
 void gatewaySessionEvent(session *s, sessionEvent e) {
@@ -786,5 +814,6 @@ void gatewaySessionEvent(session *s, sessionEvent e) {
     if (!clusterIsEnabled()) return;
     if (e == SESSION_OPENED) beginClient(s);
     if (e == SESSION_WAS_RESET) forgetWatch(sessionSlotGet(s, slotIndex()));
+    if (e == SESSION_OUTPUT_REPLACED) outputReplaced(s);
     if (e == SESSION_ENDING) endClient(s);
 }

@@ -27,6 +27,8 @@ typedef struct gatewayClient {
     int watch_slot;        /* of keys that are watched at another node; -1: none */
     gatewayGather *gather; /* what the request that is held back needs; NULL: nothing */
     int64_t give_up_ms;    /* SSUBSCRIBE waits until then; 0: it does not */
+    str peer;              /* its address; empty: nobody has asked */
+    str label;             /* callRequest.client; scratch */
 } gatewayClient;
 
 /* A reply that comes from other nodes, in `count` parts. */
@@ -55,6 +57,8 @@ typedef struct gatewayPlace {
 gateVerdict gatewayHold(gatewayClient *gc, bool stops_reading);
 /* A place for the reply, at the end of the order. */
 gatewayPlace *gatewayKeepPlace(gatewayClient *gc, ctx *c, int count, mergeKind merge);
+/* callRequest.client: who it is in logs of other nodes. Borrowed, until the next call. */
+slice gatewayLabel(const session *s);
 /* The parameters of a call for part of a place, without its slot and bytes. */
 callRequest gatewayRequestOf(const ctx *c, gatewayPlace *p, int part);
 void gatewayPartEnded(void *owner, int part, str *reply, bool is_tracked);

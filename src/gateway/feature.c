@@ -30,6 +30,7 @@ static void endTurn(void) {
     hotCheck(has_turns);
     if (!isUsed()) {
         has_turns = false;
+        netSetLateOutput(NULL);
         hooksRemoveFeature(&turns);
         return;
     }
@@ -40,10 +41,13 @@ static void endTurn(void) {
 }
 
 static void onSession(session *s, sessionEvent e) {
-    if (likely(!(s->flags & SESSION_GATEWAY))) return;
+    if (likely(!(s->flags & (SESSION_GATEWAY | SESSION_NODE_LINK)))) return;
+    if (s->flags & SESSION_NODE_LINK && e == SESSION_USER_CHANGED) identityUserChanged(s);
+    if (!(s->flags & SESSION_GATEWAY)) return;
     gatewaySessionEvent(s, e);
     if (has_turns || !gatewayCountsNow().clients) return;
     has_turns = true;
+    netSetLateOutput(gatewaySettle);
     hooksAddFeature(&turns);
 }
 
@@ -75,7 +79,7 @@ static void printShards(str *out) {
 }
 
 static void print(str *out) {
-    if (!netGatewayPort() && !isUsed() && !identityLinks()) return;
+    if (!netHasGateway() && !isUsed() && !identityLinks()) return;
     gatewayCounts now = gatewayCountsNow();
     strAppendFormat(out,
                     "gateway_clients:%d\r\ngateway_held_clients:%d\r\n"
@@ -98,7 +102,8 @@ static void print(str *out) {
 }
 
 static status init(reason *why) {
-    if (!netGatewayPort() || clusterIsEnabled()) return OK;
+    identityInit();
+    if (!netHasGateway() || clusterIsEnabled()) return OK;
     return reasonSet(why, ERR_DENIED, "cluster-gateway-port needs cluster-enabled yes");
 }
 

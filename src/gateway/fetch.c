@@ -101,6 +101,7 @@ static void ask(gatewayGather *g, ctx *c, int part, int argc, const slice *argv,
     aofPrintCommand(&bytes, argc, argv);
     if (tracks && g->tracking) cachingAppendRead(&g->keys[part], key);
     callStart(&(callRequest){.user = userNameOf(c->who),
+                             .client = gatewayLabel(c->who),
                              .request = strSlice(&bytes),
                              .slot = slot,
                              .db_id = c->who->db_id,

@@ -2,8 +2,9 @@
  *
  * Links to other nodes (peer.h). Before the first request a link proves that this node knows
  * cluster-bus-secret (identity.h); a node that does not understand that, or a cluster without a
- * secret, is logged in at with primaryuser and primaryauth. After that each change of user,
- * database or protocol is sent before the request that needs it.
+ * secret, is logged in at with primaryuser and primaryauth. After that each change of user, client,
+ * database or protocol is sent before the request that needs it. On a proven link the node refuses
+ * the request if it refuses the change; on others the request waits until that is replied.
  *
  * Invariant: `flying` has the calls that were written to `out`, in their order: the next reply that
  * is read belongs to the first one. A link for one call at a time has at most one. Main thread
@@ -18,6 +19,7 @@
 #include "bus/bus_secret.h"
 #include "cluster/owners.h"
 #include "engine/hot.h"
+#include "engine/latency.h"
 #include "engine/lifecycle.h"
 #include "gateway/caching.h"
 #include "gateway/client.h"
@@ -45,6 +47,7 @@ typedef enum peerState {
     PEER_PROOF,   /* this end has sent its own proof */
     PEER_LOGIN,
     PEER_READY,
+    PEER_CHANGING, /* not proven: a change of protocol or database was sent */
 } peerState;
 
 struct gatewayPeer {
@@ -59,7 +62,7 @@ struct gatewayPeer {
     bool starts;             /* the reply to what it has sent first has not come */
     const void *holder;
     busSecret secret;
-    list queued; /* calls that wait for PEER_READY */
+    list queued; /* calls that wait for PEER_READY; of PEER_CHANGING the first one needs it */
     list flying;
     size_t queued_bytes;
     outbuf out;
@@ -68,9 +71,12 @@ struct gatewayPeer {
     size_t reply_at, read_to; /* in `in`: the reply that is being read; where to read on */
     replyReader reader;
     /* As the other end knows them; db_id -1: it is not known. */
-    str user;
+    str user, client;
     int db_id;
     uint8_t proto;
+    int changes;      /* of PEER_CHANGING: replies to come, the first one */
+    bool tells_proto; /* is that to HELLO */
+    str change_error; /* the first error among them */
     int64_t used_ms;
 };
 
@@ -107,35 +113,61 @@ static slice numberText(char *dst, int64_t number) {
     return sliceMake(dst, numberPrintInt(dst, number));
 }
 
-/* Sends what the other end has to know before the request; returns the number of replies to it. */
+static void keepText(str *to, slice text) {
+    strClear(to);
+    strAppendSlice(to, text);
+}
+
+static bool knowsDatabase(const gatewayPeer *p, const gatewayCall *c) {
+    return p->db_id == c->db_id && p->proto == c->proto;
+}
+
+/* Sends over a proven link what the other end has to know before the request; returns the number of
+ * replies to it. */
 static int sendContext(gatewayPeer *p, const gatewayCall *c) {
     char db[NUMBER_TEXT_MAX], proto[NUMBER_TEXT_MAX];
     int replies = 0;
-    slice user = callUser(c);
-    if (p->is_proven) {
-        if (p->db_id == c->db_id && p->proto == c->proto && sliceEqual(strSlice(&p->user), user))
-            return 0;
+    slice user = callUser(c), client = callClient(c);
+    check(p->is_proven);
+    if (!knowsDatabase(p, c) || !sliceEqual(strSlice(&p->user), user)) {
         slice words[] = {SLICE("GATEWAY"), SLICE("AS"), user, numberText(db, c->db_id),
                          numberText(proto, c->proto)};
         sendWords(p, COUNT_OF(words), words);
-        replies = 1;
-    } else {
-        if (p->proto != c->proto) {
-            slice words[] = {SLICE("HELLO"), numberText(proto, c->proto)};
-            sendWords(p, COUNT_OF(words), words);
-            replies++;
-        }
-        if (p->db_id != c->db_id) {
-            slice words[] = {SLICE("SELECT"), numberText(db, c->db_id)};
-            sendWords(p, COUNT_OF(words), words);
-            replies++;
-        }
+        keepText(&p->user, user);
+        p->db_id = c->db_id;
+        p->proto = c->proto;
+        replies++;
     }
-    strClear(&p->user);
-    strAppendSlice(&p->user, user);
-    p->db_id = c->db_id;
-    p->proto = c->proto;
+    /* Requests of this node itself have no client. */
+    if (client.len && !sliceEqual(strSlice(&p->client), client)) {
+        slice words[] = {SLICE("GATEWAY"), SLICE("FOR"), client};
+        sendWords(p, COUNT_OF(words), words);
+        keepText(&p->client, client);
+        replies++;
+    }
     return replies;
+}
+
+/* Sends the same over a link that is not proven. The calls wait: with the change refused, the
+ * request would be executed in another database. */
+static void beginChange(gatewayPeer *p, const gatewayCall *c) {
+    char text[NUMBER_TEXT_MAX];
+    check(!p->is_proven);
+    check(!p->change_error.len);
+    p->state = PEER_CHANGING;
+    p->changes = 0;
+    if (p->proto != c->proto) {
+        slice words[] = {SLICE("HELLO"), numberText(text, c->proto)};
+        sendWords(p, COUNT_OF(words), words);
+        p->tells_proto = true;
+        p->changes++;
+    }
+    if (p->db_id != c->db_id) {
+        slice words[] = {SLICE("SELECT"), numberText(text, c->db_id)};
+        sendWords(p, COUNT_OF(words), words);
+        p->changes++;
+    }
+    check(p->changes > 0);
 }
 
 /* User, database and protocol are sent again before the next request. */
@@ -164,6 +196,7 @@ static int sendTracking(gatewayPeer *p, gatewayCall *c) {
 
 static void sendCall(gatewayPeer *p, gatewayCall *c) {
     check(p->state == PEER_READY);
+    check(p->is_proven || knowsDatabase(p, c));
     if (c->flags & CALL_PROVEN && !p->is_proven) {
         callFail(
             c,
@@ -173,7 +206,8 @@ static void sendCall(gatewayPeer *p, gatewayCall *c) {
         return;
     }
     c->begins_at = streamEnd(p);
-    c->skip = sendContext(p, c) + c->extra;
+    c->sent_ms = engineHot.now_ms;
+    c->skip = (p->is_proven ? sendContext(p, c) : 0) + c->extra;
     c->skip += sendTracking(p, c);
     if (c->flags & CALL_ASKS) {
         slice asking = SLICE("ASKING");
@@ -190,25 +224,38 @@ void peerAdd(gatewayPeer *p, gatewayCall *c) {
     check(!listHas(&c->node));
     c->peer = p;
     p->used_ms = engineHot.now_ms;
-    if (p->state == PEER_READY) {
+    bool may_send = p->state == PEER_READY && (p->is_proven || knowsDatabase(p, c));
+    if (may_send) {
         sendCall(p, c);
         return;
     }
     listAppend(&p->queued, &c->node);
     p->queued_bytes += c->request_len;
+    if (p->state == PEER_READY) beginChange(p, c);
+}
+
+static gatewayCall *takeQueued(gatewayPeer *p) {
+    gatewayCall *c = LIST_OWNER(listFirst(&p->queued), gatewayCall, node);
+    listRemove(&p->queued, &c->node);
+    check(p->queued_bytes >= c->request_len);
+    p->queued_bytes -= c->request_len;
+    return c;
 }
 
 static void sendQueued(gatewayPeer *p) {
     str first = STR_EMPTY;
-    p->queued_bytes = 0;
     if (p->is_proven && !p->is_alone && cachingFirstRequest(&first)) {
         outbufAppend(&p->out, first.ptr, first.len);
         p->tracks = p->starts = true;
     }
     strFree(&first);
-    for (listNode *n; (n = listFirst(&p->queued));) {
-        listRemove(&p->queued, n);
-        sendCall(p, LIST_OWNER(n, gatewayCall, node));
+    while (p->state == PEER_READY && !listIsEmpty(&p->queued)) {
+        const gatewayCall *next = LIST_OWNER(listFirst(&p->queued), gatewayCall, node);
+        if (p->is_proven || knowsDatabase(p, next)) {
+            sendCall(p, takeQueued(p));
+        } else {
+            beginChange(p, next);
+        }
     }
 }
 
@@ -222,6 +269,8 @@ static void freePeer(gatewayPeer *p) {
     outbufClear(&p->out);
     strFree(&p->in);
     strFree(&p->user);
+    strFree(&p->client);
+    strFree(&p->change_error);
     memFree(p);
 }
 
@@ -239,10 +288,7 @@ static void endLink(gatewayPeer *p, const char *why) {
         listRemove(&p->flying, n);
         callLost(c, c->begins_at < p->written);
     }
-    for (listNode *n; (n = listFirst(&p->queued));) {
-        listRemove(&p->queued, n);
-        callLost(LIST_OWNER(n, gatewayCall, node), false);
-    }
+    while (!listIsEmpty(&p->queued)) callLost(takeQueued(p), false);
     gatewayProgress();
     engineStayAwake();
 }
@@ -253,15 +299,17 @@ static void beginLogin(gatewayPeer *p) {
     slice words[3] = {SLICE("AUTH")}, user, password;
     int count = 1;
     replCredentials(&user, &password);
+    p->state = PEER_LOGIN;
     if (!password.len) {
-        p->state = PEER_READY;
-        sendQueued(p);
+        /* Only its reply tells that the node has accepted the connection: what was sent to one that
+         * has not would be UNKNOWN. */
+        slice ping = SLICE("PING");
+        sendWords(p, 1, &ping);
         return;
     }
     if (user.len) words[count++] = user;
     words[count++] = password;
     sendWords(p, count, words);
-    p->state = PEER_LOGIN;
 }
 
 static void sendProof(gatewayPeer *p, const str *bytes) {
@@ -301,11 +349,56 @@ static void takeProof(gatewayPeer *p, slice reply) {
     strFree(&key);
 }
 
+/* True if the node takes no connection of this one now: it has no place for it, or is in protected
+ * mode. */
+static bool isTurnedAway(slice reply) {
+    return sliceHasPrefix(reply, SLICE("-ERR max number of clients")) ||
+           sliceHasPrefix(reply, SLICE("-DENIED "));
+}
+
+/* The reply to PING of a node that wants a password is an error: so are those to requests. */
+static bool isAccepted(slice reply) {
+    slice user, password;
+    replCredentials(&user, &password);
+    return reply.ptr[0] == '+' || !password.len;
+}
+
+/* The database or protocol of the first queued call is in effect, or the call fails. */
+static void endChange(gatewayPeer *p) {
+    p->state = PEER_READY;
+    if (p->change_error.len) {
+        str error = p->change_error;
+        p->change_error = STR_EMPTY;
+        callReplied(takeQueued(p), strSlice(&error));
+        strFree(&error);
+    }
+    sendQueued(p);
+}
+
+static void takeChange(gatewayPeer *p, slice reply) {
+    check(p->changes > 0);
+    check(!listIsEmpty(&p->queued));
+    const gatewayCall *first = LIST_OWNER(listFirst(&p->queued), gatewayCall, node);
+    bool is_proto = p->tells_proto;
+    p->tells_proto = false;
+    if (reply.ptr[0] == '-') {
+        if (!p->change_error.len) strAppendSlice(&p->change_error, reply);
+    } else if (is_proto) {
+        p->proto = first->proto;
+    } else {
+        p->db_id = first->db_id;
+    }
+    if (--p->changes == 0) endChange(p);
+}
+
 static void takeHandshake(gatewayPeer *p, slice reply) {
-    bool is_ok = reply.ptr[0] == '+';
-    if (p->state == PEER_PROVING) {
+    if (p->state == PEER_CHANGING) {
+        takeChange(p, reply);
+    } else if (isTurnedAway(reply)) {
+        endLink(p, "the node has no place for it");
+    } else if (p->state == PEER_PROVING) {
         takeProof(p, reply);
-    } else if (!is_ok) {
+    } else if (p->state == PEER_PROOF ? reply.ptr[0] != '+' : !isAccepted(reply)) {
         endLink(p, p->state == PEER_PROOF ? "the node has refused cluster-bus-secret"
                                           : "the node has refused primaryuser and primaryauth");
     } else {
@@ -317,9 +410,17 @@ static void takeHandshake(gatewayPeer *p, slice reply) {
 
 /* ------------------------------------------------------------------ replies */
 
+/* The node closes the connection, and has executed neither the request nor those after it. */
+static void turnAway(gatewayPeer *p) {
+    for (listNode *n = listFirst(&p->flying); n; n = listNext(&p->flying, n))
+        LIST_OWNER(n, gatewayCall, node)->begins_at = UINT64_MAX;
+    endLink(p, "the node has no place for it");
+}
+
 static void takeReply(gatewayPeer *p, slice reply) {
     check(reply.len > 0);
-    if (p->state != PEER_READY) {
+    bool is_change = p->state == PEER_CHANGING && listIsEmpty(&p->flying);
+    if (p->state < PEER_READY || is_change) {
         takeHandshake(p, reply);
         return;
     }
@@ -334,6 +435,10 @@ static void takeReply(gatewayPeer *p, slice reply) {
         return;
     }
     gatewayCall *c = LIST_OWNER(first, gatewayCall, node);
+    if (!p->is_proven && isTurnedAway(reply)) {
+        turnAway(p);
+        return;
+    }
     if (c->skip > 0) {
         c->skip--;
         if (reply.ptr[0] != '-') return;
@@ -342,6 +447,8 @@ static void takeReply(gatewayPeer *p, slice reply) {
         return;
     }
     listRemove(&p->flying, first);
+    if (sliceHasPrefix(reply, SLICE("-" IDENTITY_NOBODY))) forgetContext(p);
+    if (!(c->flags & CALL_OWN_LINK)) latencyNote("gateway-hop", engineHot.now_ms - c->sent_ms);
     callReplied(c, reply);
 }
 
@@ -450,8 +557,7 @@ static gatewayPeer *openPeer(const clusterNode *n, bool alone) {
     outbufInit(&p->out);
     replyReaderInit(&p->reader);
     p->reader.skip = true;
-    p->db_id = -1;
-    p->proto = 2;
+    p->proto = 2; /* and database 0, as any connection begins */
     p->is_alone = p->is_taken = alone;
     p->used_ms = engineHot.now_ms;
     connInit(&p->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
@@ -561,7 +667,7 @@ void peersPrint(str *out) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         const gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
         strAppendFormat(out, "gateway_link%d:id=%.*s,ready=%d,proven=%d,calls=%llu,output=%llu\r\n",
-                        i++, NODE_ID_LEN, p->id, p->state == PEER_READY, p->is_proven,
+                        i++, NODE_ID_LEN, p->id, p->state >= PEER_READY, p->is_proven,
                         (unsigned long long)(p->flying.count + p->queued.count),
                         (unsigned long long)(outbufPending(&p->out) + p->queued_bytes));
     }

@@ -9,6 +9,7 @@
 
 commandProc gatewayAsCommand;
 commandProc gatewayChangedCommand;
+commandProc gatewayForCommand;
 commandProc gatewayLinkCommand;
 commandProc gatewayReceiversCommand;
 commandProc gatewaySubscribeCommand;

@@ -299,6 +299,7 @@ session *netFindClient(uint64_t id) {
 void netCloseAll(void) {
     hotCheck(threadIsMain());
     ioThreadsStop();
+    writerLateOutput();
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);
         if (!listHas(&cl->closing)) writerWriteReleased(cl);

@@ -101,6 +101,8 @@ void readerResume(client *cl);
 
 /* Stage WRITE: one writev() per session with output. */
 void writerRun(void);
+/* Output was added between stage REPLICATE and a write: see netSetLateOutput(). */
+void writerLateOutput(void);
 /* Writes as much as possible; closes a client that is to be closed after its output. */
 void writerWrite(client *cl);
 /* The same without output that is held: see netSetHold(). */

@@ -23,7 +23,7 @@
 #include "net/io_threads.h"
 #include "net/net_thread.h"
 
-enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
+enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 28 };
 /* Space for the names of fields and the numbers of a line, beside its texts. */
 enum { LINE_BYTES = 1280 };
 
@@ -129,6 +129,8 @@ static slice flagsReported(const session *s, const sessionReport *report, char d
         {report->output_is_held, 'q'},
         {report->is_throttled, 'h'},
         {report->has_job, 'j'},
+        {s->flags & SESSION_GATEWAY, 'g'},
+        {s->flags & SESSION_NODE_LINK, 'l'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;
@@ -321,6 +323,10 @@ void clientDescribe(const session *s, str *out) {
     if (report.has_job) at = addJob(&report.job, at);
     check((size_t)(at - start) <= LINE_BYTES + texts);
     strGrow(out, (size_t)(at - start));
+    slice served_peer, served_name;
+    if (sessionServedClient(s, &served_peer, &served_name))
+        strAppendFormat(out, " gateway-addr=%.*s gateway-name=%.*s", (int)served_peer.len,
+                        served_peer.ptr, (int)served_name.len, served_name.ptr);
 }
 
 void clientDescribeShort(const client *cl, bool hides, str *out) {

@@ -130,7 +130,9 @@ const feature netFeature = {.name = "net",
                             .on_pressure = releaseMemory,
                             .on_stats_reset = netResetStats};
 
-int netGatewayPort(void) { return netConf.cluster_gateway_port; }
+bool netHasGateway(void) {
+    return netConf.cluster_gateway_port || netConf.cluster_gateway_tls_port;
+}
 
 int netPort(void) { return netConf.port ? netConf.port : netConf.tls_port; }
 
@@ -178,6 +180,7 @@ void netPrintListeners(str *out) {
     printListener(out, 2, "tls", netConf.tls_port);
     printListener(out, 3, "admin", netConf.admin_port);
     printListener(out, 4, "gateway", netConf.cluster_gateway_port);
+    printListener(out, 5, "gateway-tls", netConf.cluster_gateway_tls_port);
 }
 
 size_t netClientsMemory(void) {

@@ -555,6 +555,7 @@ void ioThreadsBeginWrites(void) {
     /* Messages to receivers whose former ones have been written meanwhile precede replies. */
     takeResults();
     processWritten();
+    writerLateOutput();
 }
 
 static void readBack(const spscItem *result) {

@@ -261,7 +261,7 @@ bool limitsAppendClasses(str *out) {
 /* True for clients exempt from the idle timeout. */
 static bool neverIdle(const session *s) {
     return s->flags & (SESSION_REPLICA | SESSION_REPLAY | SESSION_BLOCKED | SESSION_PAUSED |
-                       SESSION_PUBSUB | SESSION_MONITOR);
+                       SESSION_PUBSUB | SESSION_MONITOR | SESSION_NODE_LINK);
 }
 
 /* Checks a share of the clients each time, so that all are checked about once per second, and while

@@ -23,7 +23,7 @@
 #include "net/trial.h"
 
 enum {
-    LISTENERS_MAX = 32,
+    LISTENERS_MAX = 5 * BIND_MAX + 1, /* five ports and the Unix socket */
     HANDSHAKE_TIMEOUT_MS = 10000,
     HANDSHAKE_STEPS_PER_TURN = 16, /* each takes up to a millisecond */
     ADMIN_EXTRA = 8, /* connections to admin-port beyond maxclients and those on trial */
@@ -268,9 +268,9 @@ static status listenTcp(reason *why) {
     if (st == OK) st = listenPort(netConf.tls_port, &port_tls, why);
     if (st != OK) return st;
     st = listenPort(netConf.admin_port, only_tls ? &port_admin_tls : &port_admin, why);
-    if (st != OK) return st;
-    return listenPort(netConf.cluster_gateway_port, only_tls ? &port_gateway_tls : &port_gateway,
-                      why);
+    if (st == OK) st = listenPort(netConf.cluster_gateway_port, &port_gateway, why);
+    if (st == OK) st = listenPort(netConf.cluster_gateway_tls_port, &port_gateway_tls, why);
+    return st;
 }
 
 bool netIsListening(void) { return listeners.opened; }

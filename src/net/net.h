@@ -33,8 +33,9 @@ void netActAsMain(bool yes);
 
 /* The configured TCP port; that of TLS if there is no other. */
 int netPort(void);
-/* cluster-gateway-port: its sessions have SESSION_GATEWAY; 0: none. */
-int netGatewayPort(void);
+/* True if there is cluster-gateway-port or cluster-gateway-tls-port: their sessions have
+ * SESSION_GATEWAY. */
+bool netHasGateway(void);
 /* The configured ports without and with TLS; 0: none. */
 void netListenPorts(int *tcp, int *tls);
 /* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then.
@@ -136,6 +137,11 @@ void netOutgoingStart(session *s, slice received);
  * not asked about sessions that execute a command. NULL: all output leaves at once. */
 typedef size_t netHoldProc(session *s);
 void netSetHold(netHoldProc *proc);
+/* Called between stage REPLICATE and a write if output was added in between: messages to sessions
+ * that an I/O thread has just given back, and what is written when the process ends. The function
+ * may change the output of sessions. NULL: there is none. */
+typedef void netLateOutputProc(void);
+void netSetLateOutput(netLateOutputProc *proc);
 /* Called when the connection of a session with SESSION_REPLICA has ended or failed. `why`: a
  * sentence without its point. NULL: of no interest. */
 typedef void netReplicaEndProc(session *s, const char *why);

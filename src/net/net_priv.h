@@ -34,7 +34,7 @@ typedef struct netConfig {
     char *bind[BIND_MAX]; /* a leading '-': may be missing */
     int bind_count;
     int port; /* 0: no TCP */
-    int admin_port, cluster_gateway_port;
+    int admin_port, cluster_gateway_port, cluster_gateway_tls_port;
     bool protected_mode;
     int tcp_backlog;
     char *unixsocket, *unixsocketgroup;

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/lifecycle.h"
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
@@ -120,7 +121,7 @@ static const configSpecial output_limits = {
 /* After a failure the registry restores the old values but does not call `apply`: the listeners are
  * reopened here with the previous values. */
 static struct {
-    int port, tls_port, admin_port, gateway_port;
+    int port, tls_port, admin_port, gateway_port, gateway_tls_port;
     char *bind[BIND_MAX];
     int bind_count;
 } in_effect;
@@ -131,6 +132,7 @@ static void saveListening(void) {
     in_effect.tls_port = netConf.tls_port;
     in_effect.admin_port = netConf.admin_port;
     in_effect.gateway_port = netConf.cluster_gateway_port;
+    in_effect.gateway_tls_port = netConf.cluster_gateway_tls_port;
     in_effect.bind_count = netConf.bind_count;
     for (int i = 0; i < netConf.bind_count; i++) {
         in_effect.bind[i] = memDup(netConf.bind[i], strlen(netConf.bind[i]));
@@ -148,6 +150,7 @@ static status relisten(const char *refusal, reason *why) {
     netConf.tls_port = in_effect.tls_port;
     netConf.admin_port = in_effect.admin_port;
     netConf.cluster_gateway_port = in_effect.gateway_port;
+    netConf.cluster_gateway_tls_port = in_effect.gateway_tls_port;
     netConf.bind_count = in_effect.bind_count;
     memcpy(netConf.bind, in_effect.bind, sizeof(netConf.bind));
     if (netRelisten(&detail) != OK) logWarning("Could not listen again: %s", detail.text);
@@ -163,6 +166,22 @@ static status applyPort(reason *why) {
 status netApplyTlsPort(reason *why) {
     status st = netTlsApply(why);
     return st == OK ? relisten("Unable to listen on this port. Check server logs.", why) : st;
+}
+
+/* While the server starts it is not known yet whether it is a node: the gateway asks for that. */
+static status refuseWithoutCluster(int port, reason *why) {
+    if (!port || !netIsListening() || engineCluster()) return OK;
+    return reasonSet(why, ERR_DENIED, "the gateway needs cluster-enabled yes");
+}
+
+static status applyGatewayPort(reason *why) {
+    status st = refuseWithoutCluster(netConf.cluster_gateway_port, why);
+    return st == OK ? applyPort(why) : st;
+}
+
+static status applyGatewayTlsPort(reason *why) {
+    status st = refuseWithoutCluster(netConf.cluster_gateway_tls_port, why);
+    return st == OK ? netApplyTlsPort(why) : st;
 }
 
 static status applyBind(reason *why) {
@@ -193,7 +212,9 @@ const configOption netOptions[] = {
     CONFIG_INT("admin-port", netConf.admin_port, 0, 0, CONFIG_PORT_MAX,
                .flags = CONFIG_APPLY_AT_START, .apply = applyPort),
     CONFIG_INT("cluster-gateway-port", netConf.cluster_gateway_port, 0, 0, CONFIG_PORT_MAX,
-               .flags = CONFIG_APPLY_AT_START, .apply = applyPort),
+               .flags = CONFIG_APPLY_AT_START, .apply = applyGatewayPort),
+    CONFIG_INT("cluster-gateway-tls-port", netConf.cluster_gateway_tls_port, 0, 0, CONFIG_PORT_MAX,
+               .apply = applyGatewayTlsPort),
     CONFIG_BOOL("protected-mode", netConf.protected_mode, true),
     CONFIG_INT("tcp-backlog", netConf.tcp_backlog, 511, 0, INT_MAX, .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("unixsocket", netConf.unixsocket, "", .flags = CONFIG_IMMUTABLE),

@@ -31,7 +31,10 @@ static struct {
     int failures;
 } tls;
 
-bool netTlsIsOn(void) { return netConf.tls_port || netConf.tls_replication || netConf.tls_cluster; }
+bool netTlsIsOn(void) {
+    return netConf.tls_port || netConf.cluster_gateway_tls_port || netConf.tls_replication ||
+           netConf.tls_cluster;
+}
 
 static tlsSettings currentSettings(void) {
     return (tlsSettings){

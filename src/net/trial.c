@@ -60,7 +60,7 @@ static void refuse(trial *t) {
 static void due(engineTimer *timer) {
     trial *t = CONTAINER_OF(timer, trial, timer);
     session *s = &t->cl->session;
-    if (s->flags & (SESSION_STREAMS | SESSION_REPLAY)) {
+    if (s->flags & (SESSION_STREAMS | SESSION_REPLAY | SESSION_NODE_LINK)) {
         trialEnd(t->cl);
     } else if (s->bytes_in && engineHot.now_ms - s->active_ms < TRIAL_MS) {
         timerSet(timer, s->active_ms + TRIAL_MS);
@@ -84,13 +84,16 @@ void trialBegin(client *cl, slice text) {
 
 /* ------------------------------------------------------------------ the gate */
 
-/* True for commands that replicas, slot migrations and MIGRATE send first. PING passes only as the
+/* True for commands that replicas, slot migrations, MIGRATE and gateways (GATEWAY LINK) send first,
+ * and for all of a gateway that has proven itself. PING passes only as the
  * first command, so that a client that sends nothing but PING is refused. RESET does not pass,
  * because it would disarm the gate. */
 static bool isOfReplication(const ctx *c) {
-    static const char *const names[] = {"auth",      "hello", "replconf",       "psync",  "sync",
-                                        "syncslots", "quit",  "restore-asking", "select", "asking"};
+    static const char *const names[] = {"auth",   "hello",     "replconf", "psync",
+                                        "sync",   "syncslots", "quit",     "restore-asking",
+                                        "select", "asking",    "link"};
     const char *name = c->cmd->spec->name;
+    if (c->who->flags & SESSION_NODE_LINK) return true;
     if (!strcmp(name, "ping")) return c->who->commands == 0;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!strcmp(name, names[i])) return true;

@@ -124,6 +124,18 @@ static netHoldProc *hold;
 
 void netSetHold(netHoldProc *proc) { hold = proc; }
 
+static netLateOutputProc *late;
+
+void netSetLateOutput(netLateOutputProc *proc) {
+    hotCheck(!proc || !late);
+    late = proc;
+}
+
+void writerLateOutput(void) {
+    hotCheck(threadIsMain());
+    if (late) late();
+}
+
 /* Writes at most `most` bytes: the rest of the output is held. */
 static void writePart(client *cl, size_t most) {
     session *s = &cl->session;

@@ -8,6 +8,7 @@
 #include "engine/deliver.h"
 #include "engine/hooks.h"
 #include "engine/reply.h"
+#include "engine/session_report.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/procs.h"
@@ -25,11 +26,12 @@ static struct {
 
 /* ------------------------------------------------------------------ the line */
 
-/* The address of a session, cached while commands come from the same one. */
+/* The address of a session, cached while commands come from the same one; the clients of another
+ * node change with each command. */
 static void appendPeer(const session *s, str *out) {
-    if (monitors.peer_of != s->id) {
+    if (monitors.peer_of != s->id || s->flags & SESSION_NODE_LINK) {
         strClear(&monitors.peer);
-        sessionPeer(s, &monitors.peer);
+        sessionPeerForLog(s, &monitors.peer);
         monitors.peer_of = s->id;
     }
     strAppendSlice(out, strSlice(&monitors.peer));

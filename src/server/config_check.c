@@ -116,8 +116,15 @@ static void tellPort(const configOption *o, const char *why, str *report) {
 
 /* No two ports at which the server listens are the same, and the bus of a cluster has one. */
 static bool portsFit(str *report) {
-    static const char *const names[] = {"port", "tls-port", "admin-port", "metrics-port",
-                                        "cluster-port"};
+    static const char *const names[] = {
+        "port",
+        "tls-port",
+        "admin-port",
+        "metrics-port",
+        "cluster-gateway-port",
+        "cluster-gateway-tls-port",
+        "cluster-port",
+    };
     const configOption *open[COUNT_OF(names)];
     bool in_cluster = isYes("cluster-enabled");
     size_t before = report->len, count = 0;

@@ -403,4 +403,27 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         for {set i 0} {$i < 30} {incr i} {$c set key$i $i}
         foreach one [list $c $other] {assert_match "*\ndb0:keys=30,*" [$one info keyspace]}
     }
+
+    test {a change that replicas do not confirm in time ends the connection, though other replies are still to come} {
+        set key [key_of 0 late]
+        r config set replication-quorum-timeout 3600000
+        r config set replication-quorum 1
+        wait_for_condition 600 50 {![catch {r set $key [string repeat x 1000]}]}
+        # The reply to GET is longer than the error, or shorter.
+        foreach requests [list "append $key x\r\nget $key" "append $key x"] {
+            set c [raw_gateway]
+            foreach i {1 3} {send_signal STOP [srv -$i pid]}
+            try {
+                raw_send $c "$requests\r\nget [key_of 1]\r\n"
+                wait_for_condition 600 50 {[regexp {calls=1,output=0} [r info gateway]]}
+                r config set replication-quorum-timeout 100
+                assert_match "-NOQUORUM Not confirmed by enough replicas in time.*\r\n" [raw_rest $c]
+            } finally {foreach i {1 3} {send_signal CONT [srv -$i pid]}}
+            wait_for_condition 600 50 {[r info gateway] ne "" && ![regexp {calls=[1-9]} [r info gateway]]}
+            r config set replication-quorum-timeout 3600000
+            wait_for_condition 600 50 {![catch {r append $key x}]}
+            raw_close $c
+        }
+        r config set replication-quorum 0
+    }
 }

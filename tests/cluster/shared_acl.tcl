@@ -321,6 +321,20 @@ start_cluster [list 3 3 $options] {
         shared_equal
     }
 
+    test {a user whose rules have more than 4 MB is in effect on its node alone, which logs that; the next change is shared} {
+        for {set i 0; set patterns {}} {$i < 20000} {incr i} {lappend patterns ~[string repeat x 230]$i}
+        r -0 acl setuser large on +get {*}$patterns
+        r -0 acl setuser after on
+        all_equal {1 2 3 4 5} [user_rules 0 after] {user_rules $i after}
+        foreach i {1 2 3 4 5} {assert_equal {} [user_rules $i large]}
+        assert_match "*The user 'large' is too large to be shared with other nodes: 4*bytes*" [server_log -0]
+        r -0 acl setuser large resetkeys ~x
+        all_equal {1 2 3 4 5} [user_rules 0 large] {user_rules $i large}
+        r -2 acl deluser large after
+        all_equal {0 1 2 3 4 5} {} {user_rules $i large}
+        shared_equal
+    }
+
     test {a library of 300 KB is sent in pieces} {
         set code "#!lua name=large\nlocal text = '[string repeat x 300000]'\nserver.register_function('f_large', function() return #text end)"
         r -1 function load $code
@@ -439,7 +453,7 @@ start_server [with_port $plain {}] {
         cluster_meet 0 1
         foreach i {0 1} {wait_for_condition 600 50 {[cluster_field -$i cluster_known_nodes] == 2 && ![string match *handshake* [r -$i cluster nodes]]}}
         assert_equal unproven [cluster_field -1 cluster_shared_state]
-        assert_match "*# Users and functions are not shared: that needs cluster-bus-secret or tls-cluster*" [server_log -1]
+        assert_match "*# Users, functions and directives are not shared: that needs cluster-bus-secret or tls-cluster*" [server_log -1]
         set id [cluster_id 0]
         set s [bus_stranger 1 {}]
         raw_send $s [forged_ping $id [srv port]] [forged_content 2 [forged_user mallory {on nopass ~* +@all} $id]] [forged_ping $id [srv port]]

@@ -14,21 +14,32 @@ start_cluster [list 3 1 [list tags {cluster tls:skip} overrides $settings]] {
         $client -close
     }
 
-    test {the gateway's links use TLS, and its port if there is no other} {
-        set gateway [free_port]
-        set port [srv port]
-        r config set cluster-gateway-port $gateway
-        set client [respConnect 127.0.0.1 $gateway $::resp_version]
-        foreach key {a b c} {assert_equal OK [$client set $key 1]}
-        assert_equal {1 1 1} [$client mget a b c]
+    test {the gateway's links use TLS, and so does cluster-gateway-tls-port, whose certificates are users} {
+        set plain [free_port]
+        set encrypted [free_port]
+        r config set cluster-gateway-port $plain cluster-gateway-tls-port $encrypted
+        assert_match "*listener5:name=gateway-tls,*port=$encrypted*" [r info server]
+        set tls [list -cafile $certs/ca.crt -certfile $certs/client.crt -keyfile $certs/client.key]
+        foreach client [list [respConnect 127.0.0.1 $plain $::resp_version] [respConnect 127.0.0.1 $encrypted $::resp_version $tls]] {
+            foreach key {a b c} {assert_equal OK [$client set $key 1]}
+            assert_equal {1 1 1} [$client mget a b c]
+            assert_equal 3 [$client del a b c]
+            $client -close
+        }
+        set name [regsub {^.*CN ?= ?} [exec openssl x509 -noout -subject -in $certs/client.crt] {}]
+        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser $name on resetkeys ~theirs:* +@all}
+        r config set tls-auth-clients-user CN
+        set client [respConnect 127.0.0.1 $encrypted $::resp_version $tls]
+        assert_equal $name [$client acl whoami]
+        foreach key {theirs:a theirs:b theirs:c} {
+            assert_equal OK [$client set $key 1]
+            assert_error "NOPERM *" {$client get x$key}
+        }
+        assert_match "*user=$name *" [r client list]
         $client -close
-        r config set port 0
-        assert {[catch {raw_rest [raw_connect 127.0.0.1 $port]}]}
-        set client [respConnect 127.0.0.1 $gateway $::resp_version \
-            [list -cafile $certs/ca.crt -certfile $certs/client.crt -keyfile $certs/client.key]]
-        assert_equal 3 [$client del a b c]
-        $client -close
-        r config set port $port cluster-gateway-port 0
+        r config set tls-auth-clients-user off cluster-gateway-port 0 cluster-gateway-tls-port 0
+        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser $name}
+        foreach port [list $plain $encrypted] {assert {[catch {respConnect 127.0.0.1 $port 2}]}}
     }
 
     test {messages of pub/sub travel over TLS} {

@@ -45,6 +45,7 @@ def main():
              ["throttle.py", "--seconds", "60" if is_long else "15"],
              ["quorum.py", "--steps", "1000" if is_long else "10"],
              ["quorum.py", "--members", "5", "--steps", "1000" if is_long else "5"],
+             ["gateway.py", "--moves", "--steps", "200" if is_long else "3"],
              ["power.py", *programs, "--commands", "20000" if is_long else "2000"],
              ["faults.py", *programs],
              ["faults.py", *programs, "--snapshot-mode", "inline", "--step", "1" if is_long else "4"],
@@ -55,6 +56,7 @@ def main():
              ["slow_disk.py", *programs],
              ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
     if is_long:
+        tests.append(["gateway.py", "--stop", "--lease", "2000", "--steps", "100"])
         tests += [["quorum.py", "--steps", "300", *kind] for kind in (["--tls"], ["--disk"], ["--disk", "--fsync", "everysec", "--tls"])]
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -160,6 +160,7 @@ commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
 commandProc gatewayAsCommand;
 commandProc gatewayChangedCommand;
+commandProc gatewayForCommand;
 commandProc gatewayLinkCommand;
 commandProc gatewayReceiversCommand;
 commandProc gatewaySubscribeCommand;
@@ -2697,6 +2698,10 @@ static const commandArg args_gateway_as[] = {
     {.name = "protover", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandArg args_gateway_for[] = {
+    {.name = "client", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandArg args_gateway_link[] = {
     {.name = "bytes", .type = ARG_STRING, .key_spec = -1},
 };
@@ -2738,6 +2743,17 @@ static const commandSpec subs_gateway[] = {
      .summary = "Lets WAIT and WAITAOF of this connection wait for all changes so far; after GATEWAY LINK alone.",
      .complexity = "O(1)",
      .since = "9.1.0"},
+    {.name = "for",
+     .proc = gatewayForCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Names the client of another node whose requests follow on this connection, for logs; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_gateway_for, .arg_count = 1},
     {.name = "link",
      .proc = gatewayLinkCommand,
      .arity = 3,
@@ -6437,7 +6453,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.",
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
-     .subs = subs_gateway, .sub_count = 7},
+     .subs = subs_gateway, .sub_count = 8},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,

@@ -67,6 +67,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-gateway-fetch", "0", NULL},
     {"cluster-gateway-port", "0", NULL},
     {"cluster-gateway-retry-ms", "5000", NULL},
+    {"cluster-gateway-tls-port", "0", NULL},
     {"cluster-link-sendbuf-limit", "0", NULL},
     {"cluster-manual-failover-timeout", "5000", NULL},
     {"cluster-message-gossip-perc", "10", NULL},
@@ -83,6 +84,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-require-full-coverage", "yes", NULL},
     {"cluster-seeds", "", NULL},
     {"cluster-shared-acl", "no", NULL},
+    {"cluster-shared-config", "", NULL},
     {"cluster-shared-functions", "no", NULL},
     {"cluster-slave-no-failover", "no", NULL},
     {"cluster-slave-validity-factor", "10", NULL},
@@ -333,4 +335,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 327;
+const int knownDirectiveCount = 329;

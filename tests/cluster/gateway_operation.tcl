@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# cluster-gateway-port: users that change, logs, limits, other kinds of nodes.
+
+set secret 0123456789abcdef0123456789abcdef
+proc link_lines {i} {return [lsearch -all -inline -regexp [split [r -$i client list] \n] { flags=[a-zA-Z]*l}]}
+
+start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [list cluster-bus-secret $secret cluster-databases 4]]] {
+    open_gateway 0
+
+    test {a user that is switched off at the owner is refused on the link that has named it, others are not} {
+        for {set i 0} {$i < 2} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
+        set c [gateway]
+        set other [gateway]
+        $c auth alice pw
+        set key [key_of 1]
+        foreach round {1 2} {
+            assert_equal OK [$c set $key $round]
+            r -1 acl setuser alice off
+            foreach again {1 2} {assert_error "NOPERM The node that owns the key does not have this user" {$c get $key}}
+            assert_equal $round [$other get $key]
+            assert_error "NOPERM The node*" {$c get $key}
+            r -1 acl setuser alice on
+            assert_equal $round [$c get $key]
+            # Without a request meanwhile.
+            r -1 acl setuser alice off
+            r -1 acl setuser alice on
+            assert_equal $round [$c get $key]
+        }
+        r -1 acl setuser alice -get
+        assert_error "NOPERM User alice has no permissions to run the 'get' command" {$c get $key}
+        r -1 acl setuser alice +get
+        assert_equal 2 [$c get $key]
+    }
+
+    test {a user that is removed at the owner leaves the link, which goes on; it may come back} {
+        set c [gateway]
+        set other [gateway]
+        $c auth alice pw
+        set key [key_of 1]
+        assert_equal OK [$c set $key 1]
+        assert_equal 1 [llength [link_lines 1]]
+        set link [lindex [link_lines 1] 0]
+        assert_equal 1 [r -1 acl deluser alice]
+        assert_error "NOPERM The node*" {$c set $key 2}
+        assert_equal OK [$other set $key 3]
+        assert_error "NOPERM The node*" {$c get $key}
+        assert_equal [lindex $link 0] [lindex [lindex [link_lines 1] 0] 0]
+        r -1 acl setuser alice on >pw ~* &* +@all
+        assert_equal 3 [$c get $key]
+        # One whose command waits there loses its connection.
+        $c -send blpop [key_of 1 list] 0
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
+        r -1 acl deluser alice
+        assert_error "UNKNOWN *" {$c -read}
+        r acl deluser alice
+    }
+
+    test {logs and CLIENT LIST of the owner name the client, its address and user} {
+        for {set i 0} {$i < 2} {incr i} {r -$i acl setuser bob on >pw ~* &* +@all}
+        set key [key_of 1 logged]
+        set c [gateway]
+        set other [gateway]
+        $c auth bob pw
+        $c client setname first
+        set address [lindex [regexp -inline { addr=([^ ]+)} [$c client info]] 1]
+        set other_address [lindex [regexp -inline { addr=([^ ]+)} [$other client info]] 1]
+        assert_match "* flags=g *" [$c client info]
+        r -1 config set slowlog-log-slower-than 0
+        r -1 slowlog reset
+        $c set $key 1
+        $other set $key 2
+        $c client setname second
+        $c append $key 3
+        $c multi
+        $c strlen $key
+        $c exec
+        r -1 config set slowlog-log-slower-than -1
+        foreach entry [r -1 slowlog get 100] {
+            set words [lindex $entry 3]
+            if {[lindex $words 1] eq $key} {dict set found [lindex $words 0],[lindex $words 2] [lrange $entry 4 5]}
+        }
+        assert_equal [list $address first] [dict get $found set,1]
+        assert_equal [list $other_address {}] [dict get $found set,2]
+        assert_equal [list $address second] [dict get $found append,3]
+        assert_equal [list $address second] [dict get $found strlen,]
+        assert_equal 1 [llength [link_lines 1]]
+        assert_match "* user=bob * gateway-addr=$address gateway-name=second" [lindex [link_lines 1] 0]
+        # The script fails there alone.
+        r -1 acl log reset
+        r -1 acl setuser bob resetkeys ~logged*
+        assert_error * {$c eval {return redis.call('get', 'secret')} 1 $key}
+        assert_match "*username bob*gateway-addr=$address gateway-name=second*" [r -1 acl log]
+        # MONITOR.
+        set s [raw_connect [srv -1 host] [srv -1 port]]
+        raw_send $s "MONITOR\r\n"
+        assert_equal +OK [raw_line $s]
+        $c get $key
+        $other get $key
+        set lines {}
+        while {[llength $lines] < 2} {
+            set line [raw_line $s]
+            if {[string match "*$key*" $line]} {lappend lines [lindex $line 2]}
+        }
+        assert_equal [list "$address\]" "$other_address\]"] $lines
+        raw_close $s
+        for {set i 0} {$i < 2} {incr i} {r -$i acl deluser bob}
+    }
+
+    test {nobody can name a client without the secret, or one that is no text} {
+        set c [connect]
+        assert_error "NOPERM *" {$c gateway for "127.0.0.1:1 name"}
+        assert_equal PONG [$c ping]
+    }
+
+    test {a link that its node kills: reads are sent again, other requests go on over a new one} {
+        set c [gateway]
+        set key [key_of 1]
+        $c set $key 1
+        for {set round 0} {$round < 5} {incr round} {
+            assert_equal 1 [r -1 client kill id [lindex [regexp -inline {id=(\d+)} [lindex [link_lines 1] 0]] 1]]
+            assert_equal 1 [$c get $key]
+        }
+    }
+
+    test {CLIENT PAUSE of the owner holds what is sent to it, CLIENT NO-EVICT is about this node} {
+        set c [gateway]
+        set other [gateway]
+        assert_equal OK [$c client no-evict on]
+        assert_match "* flags=eg *" [$c client info]
+        $c set [key_of 1] 1
+        r -1 client pause 100000 write
+        $c -send set [key_of 1] 2
+        wait_for_condition 600 50 {[regexp {paused_actions:write} [r -1 info clients]] && [regexp {calls=1,} [r info gateway]]}
+        assert_equal OK [$other set [key_of 2] 1]
+        assert_equal OK [$other set [key_of 0] 1]
+        r -1 client unpause
+        assert_equal OK [$c -read]
+        assert_equal 2 [$c get [key_of 1]]
+    }
+
+    test {a node without places for clients accepts the links of a gateway} {
+        set c [gateway]
+        # Its link is made anew when there is no place.
+        $c set [key_of 1] 1
+        set id [lindex [regexp -inline {id=(\d+)} [lindex [link_lines 1] 0]] 1]
+        set most [lindex [r -1 config get maxclients] 1]
+        r -1 config set maxclients 1
+        r -1 client kill id $id
+        # More requests than the trial of a connection admits to others, one of them after its time.
+        for {set n 0} {$n < 50} {incr n} {assert_equal OK [$c set [key_of 1] $n]}
+        assert_equal 49 [$c get [key_of 1]]
+        assert_error *clients* {[respConnect [srv -1 host] [srv -1 port] 2] dbsize}
+        r -1 config set maxclients $most
+        assert_equal 49 [$c get [key_of 1]]
+    }
+
+    test {the time of a hop is an event of the latency monitor} {
+        r config set latency-monitor-threshold 1
+        r latency reset
+        set c [gateway]
+        send_signal STOP [srv -1 pid]
+        try {
+            $c -send get [key_of 1]
+            wait_for_condition 600 50 {[regexp {calls=1,output=0} [r info gateway]]}
+            set since [clock milliseconds]
+            wait_for_condition 600 5 {[clock milliseconds] > $since + 5}
+        } finally {send_signal CONT [srv -1 pid]}
+        $c -read
+        assert_match "*gateway-hop*" [r latency latest]
+        r config set latency-monitor-threshold 0
+    }
+
+    test {one owner that stands still: requests of others, and of its own clients for other nodes, go on} {
+        set stuck [gateway]
+        send_signal STOP [srv -1 pid]
+        try {
+            $stuck -send get [key_of 1]
+            wait_for_condition 600 50 {[regexp {calls=1,output=0} [r info gateway]]}
+            set c [gateway]
+            for {set n 0} {$n < [scaled 200]} {incr n} {
+                assert_equal OK [$c set [key_of 2 still] $n]
+                assert_equal $n [$c get [key_of 2 still]]
+                assert_equal OK [$c mset [key_of 0 still] $n [key_of 2 still] $n]
+            }
+        } finally {send_signal CONT [srv -1 pid]}
+        assert_equal 49 [$stuck -read]
+    }
+}
+
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-databases 4}}} {
+    open_gateway 0
+
+    test {over a link that is not proven a refused SELECT fails its command, and no other} {
+        r -1 acl setuser default -select
+        set c [gateway]
+        set other [gateway]
+        $c select 3
+        set key [key_of 1]
+        foreach round {1 2} {
+            foreach client [list $c $other $c $other] {$client -send set $key $client}
+            foreach ignored {1 2} {
+                assert_error "NOPERM *" {$c -read}
+                assert_equal OK [$other -read]
+            }
+        }
+        r -1 acl setuser default +select
+        assert_equal {} [$c get $key]
+        assert_equal $other [$other get $key]
+        foreach round {1 2 3} {
+            foreach client [list $c $other $c] {$client -send append $key $round}
+            foreach client [list $c $other $c] {$client -read}
+        }
+        assert_equal [list 112233 ${other}123] [list [$c get $key] [$other get $key]]
+        $other get $key
+        r -1 acl setuser default -select
+        $c multi
+        $c set $key 1
+        assert_error "NOPERM *" {$c exec}
+        r -1 acl setuser default +select
+        assert_equal 112233 [$c get $key]
+    }
+
+    test {protocols of clients alternate over a link that is not proven} {
+        set two [gateway 0 2]
+        set three [gateway 0 3]
+        set key [key_of 1 h]
+        $two hset $key field value
+        for {set i 0} {$i < 3} {incr i} {
+            $two -send hgetall $key
+            $three -send hgetall $key
+            assert_equal {array {{bulk field} {bulk value}}} [$two -readtyped]
+            assert_equal {map {{bulk field} {bulk value}}} [$three -readtyped]
+        }
+    }
+
+    test {a node without places for clients: writes wait, and are not UNKNOWN} {
+        set c [gateway]
+        $c set [key_of 1] 1
+        set most [lindex [r -1 config get maxclients] 1]
+        r -1 config set maxclients 1
+        r -1 client kill type normal skipme yes
+        $c -send set [key_of 1] 2
+        wait_for_condition 600 50 {[regexp {gateway_calls_memory:[1-9]} [r info gateway]]}
+        r -1 config set maxclients $most
+        assert_equal OK [$c -read]
+    }
+
+    test {nodes know of each other's keys while a node is of Valkey} {
+        # The commands by which a link proves itself are unknown there.
+        r -2 acl setuser default -gateway
+        set c [gateway]
+        foreach i {0 1 2} {assert_equal OK [$c set [key_of $i mixed] $i]}
+        assert_equal {0 1 2} [$c mget [key_of 0 mixed] [key_of 1 mixed] [key_of 2 mixed]]
+        r -2 acl setuser default +gateway
+    }
+}
+
+start_server {tags {needs:config tls:skip}} {
+    test {the port needs a node of a cluster} {
+        foreach name {cluster-gateway-port cluster-gateway-tls-port} {
+            assert_error "ERR CONFIG SET failed*the gateway needs cluster-enabled yes" {r config set $name [free_port]}
+            assert_equal "$name 0" [r config get $name]
+        }
+        assert_equal PONG [r ping]
+    }
+}
