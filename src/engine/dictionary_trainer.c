@@ -355,10 +355,11 @@ static void printMemory(str *out) {
         const dictionaryReport *r = &all[i];
         strAppendFormat(out, "value_dictionary_%d:db=%d,keys=", i, r->db_id);
         printName(out, r->prefix);
-        strAppendFormat(out, ",current=%s,values=%llu,ratio=%.3f,recent_ratio=%.3f,bytes=%zu\r\n",
+        strAppendFormat(out,
+                        ",current=%s,values=%llu,ratio=%.3f,recent_ratio=%.3f,bytes=%zu,id=%u\r\n",
                         r->is_current ? "yes" : "no", (unsigned long long)r->users,
                         r->plain_bytes ? (double)r->packed_bytes / (double)r->plain_bytes : 1,
-                        r->recent, r->memory);
+                        r->recent, r->memory, r->id);
     }
     memFree(all);
 }

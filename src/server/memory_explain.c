@@ -135,7 +135,7 @@ static void addValue(void *arg, const robj *o) {
     valueSample *s = arg;
     char digits[NUMBER_TEXT_MAX];
     s->seen++;
-    if (objectType(o) != TYPE_STRING) return;
+    if (objectType(o) != TYPE_STRING || objectIsCompressed(o)) return; /* nothing to gain */
     slice text = objectText(o, digits);
     if (text.len >= VALUE_MIN && text.len <= VALUE_MAX)
         valueSurveyAdd(s->survey, s->db_id, objectKey(o), text);

@@ -15,9 +15,6 @@
 
 enum {
     SCRATCH_BLOCK = 64 * 1024, /* kept between commands */
-    SAVED_MIN = 16,            /* bytes that a compressed value must save, ... */
-    SAVED_SHARE = 8,           /* ... and the share of what the object takes plain */
-    NUMBERS_MAX = 1 + 9,       /* dictionary, length field */
     SLACK = 64,                /* the library needs more room than it uses */
 };
 
@@ -148,13 +145,17 @@ robj *compressedShow(const robj *o) {
 
 /* ------------------------------------------------------------------ making */
 
+/* Bytes of the embedded value, for a text of this length in so many packed bytes. */
+static size_t embeddedSize(size_t text_len, bool raw, size_t packed_len) {
+    return 1 + objectLengthBytes(text_len << 1 | raw) + packed_len;
+}
+
 /* An object with this value. */
 static robj *build(slice key, int64_t expire_ms, uint32_t access, const compressedValue *v) {
     bool timed = expire_ms != OBJECT_NO_EXPIRE;
     uint32_t form = timed ? FORM_EMBED : FORM_EMBED_RAW;
-    size_t number = v->len << 1 | v->raw, len = 1 + objectLengthBytes(number) + v->packed.len;
-    size_t size =
-        4 + (timed ? 6 : 0) + objectLengthBytes(key.len) + key.len + objectLengthBytes(len) + len;
+    size_t number = v->len << 1 | v->raw, len = embeddedSize(v->len, v->raw, v->packed.len);
+    size_t size = objectTextSize(key, len, expire_ms);
     robj *o = slabAlloc(size);
     char *at =
         writeHead(o, key, expire_ms, TYPE_STRING | EXPIRE_COMPRESSED << 3 | form << 5, access);
@@ -181,13 +182,16 @@ bool compressedMayGain(const robj *o, int db_id, size_t min) {
     return len >= min && len <= COMPRESSED_TEXT_MAX && dictionaryOfKey(db_id, objectKey(o));
 }
 
-/* Bytes that the packed text may take, so that the object saves enough of what a plain one takes.
- * 0: none. */
-static size_t packedMax(const robj *o, size_t text_len) {
+/* Bytes of memory that the object may take, so that it saves enough of what a plain one takes. */
+static size_t memoryWanted(const robj *o, size_t text_len) {
     size_t plain = slabClassSize(objectTextSize(objectKey(o), text_len, objectExpire(o)));
-    size_t head = objectTextSize(objectKey(o), 0, objectExpire(o)) + NUMBERS_MAX;
-    size_t saved = sizeMax(SAVED_MIN, plain / SAVED_SHARE);
-    return plain < head + saved ? 0 : sizeMin(plain - head - saved, text_len);
+    size_t saved = sizeMax(VALUE_SAVED_MIN, plain / VALUE_SAVED_SHARE);
+    return plain > saved ? plain - saved : 0;
+}
+
+/* Bytes of memory that the object takes with a value of `embedded` bytes. */
+static size_t memoryWith(const robj *o, size_t embedded) {
+    return slabClassSize(objectTextSize(objectKey(o), embedded, objectExpire(o)));
 }
 
 static bool isRaw(const robj *o) {
@@ -202,12 +206,13 @@ robj *compressedMake(const robj *o, int db_id) {
     uint64_t began = clockTicks();
     slice text = objectText(o, NULL);
     check(text.len <= sizeof(room));
-    size_t most = packedMax(o, text.len);
+    bool raw = isRaw(o);
+    size_t most = memoryWanted(o, text.len);
     size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
     robj *made = NULL;
-    if (len && len <= most) {
+    if (len && memoryWith(o, embeddedSize(text.len, raw, len)) <= most) {
         compressedValue v = {.dictionary = dictionaryId(d),
-                             .raw = isRaw(o),
+                             .raw = raw,
                              .len = text.len,
                              .packed = sliceMake(room, len)};
         made = build(objectKey(o), objectExpire(o), objectAccess(o), &v);

@@ -2,6 +2,7 @@
 # its values can be compressed; database 9 has none: the plain twins.
 
 source $::tests_dir/support/replication.tcl
+source $::tests_dir/support/frames.tcl
 
 proc record {i} {
     set form {{"name":"package-%d","version":"1.2.%d","license":"MIT","dependencies":{"left":"^1.0.0","right":"^2.0.0"}}}
@@ -55,11 +56,22 @@ proc both {name script} {
     assert_equal $logs(9) $logs(0) $name
 }
 
-start_server {tags {string} overrides {enable-debug-command yes enable-module-command yes save {}}} {
-    if {[catch {r config set value-compression always value-compression-min-bytes 131072} reply]} {
-        test {without Zstandard the directive is refused} {assert_match {*Zstandard*} $reply}
-        return
+if {"zstd" ni [built_codecs]} {
+    start_server {tags {string needs:config}} {
+        test {without Zstandard value-compression is refused, with the reason, and changes nothing} {
+            foreach mode {idle always} {
+                assert_error "*Zstandard compression is not available in this build*" {r config set value-compression $mode}
+            }
+            assert_equal {value-compression no} [r config get value-compression]
+            assert_equal OK [r config set value-compression no value-compression-idle-seconds 30]
+            r set pkg:1 [record 1]
+            assert_equal [record 1] [r get pkg:1]
+        }
     }
+}
+
+start_server {tags {string with:zstd} overrides {enable-debug-command yes enable-module-command yes save {}}} {
+    r config set value-compression always value-compression-min-bytes 131072
     r select 0
     foreach prefix {pkg: hll:} {r debug value-dictionary $prefix [record 7]}
     set v [record 1]
@@ -514,6 +526,25 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         r config set maxmemory 0
     }
 
+    test {idle values are compressed before a key is evicted, which takes place if that is not enough} {
+        r flushall
+        r config set value-compression no maxmemory-policy allkeys-lru
+        for {set i 0} {$i < 30} {incr i} {set_idle pkg:$i [string repeat [record $i] 900]}
+        set evicted [info_field evicted_keys]
+        # Each value takes 100 KB; a step compresses one at least. A new dictionary begins a pass.
+        r debug value-dictionary pkg: [record 12]
+        compress pkg:0
+        r config set value-compression idle maxmemory [expr {[info_field used_memory] - 3000}]
+        wait_for_condition 600 50 {[info_field compressed_values] > 1} else {fail "nothing is compressed"}
+        assert_equal $evicted [info_field evicted_keys]
+        r config set value-compression no maxmemory 0
+        for {set i 0} {$i < 30} {incr i} {set_idle pkg:$i [string repeat [record $i] 900]}
+        r config set maxmemory [expr {[info_field used_memory] - 300000}]
+        wait_for_condition 600 50 {[info_field evicted_keys] > $evicted} else {fail "nothing is evicted"}
+        r config set maxmemory 0 maxmemory-policy noeviction value-compression idle
+        r flushall
+    }
+
     test {values that are not used are compressed, others are not} {
         for {set i 0} {$i < 100} {incr i} {set_idle pkg:$i [record $i]}
         r set pkg:hot $v
@@ -573,5 +604,22 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         } {
             assert_error {ERR *} {r config set $name $bad}
         }
+    }
+}
+
+start_server {tags {string with:zstd} overrides {enable-debug-command yes save {}}} {
+    test {SORT by compressed values takes the memory of one of them} {
+        r config set value-compression always value-compression-min-bytes 131072
+        r debug value-dictionary pkg: [record 7]
+        for {set i 0} {$i < 300} {incr i} {
+            r set pkg:$i "[expr {1000 - $i}]\x00[string repeat [record $i] 400]"
+            assert_equal 1 [r debug compress pkg:$i]
+            r rpush list $i
+        }
+        set plain [expr {300 * [r strlen pkg:1]}]
+        set peak [info_field used_memory_peak]
+        assert_equal {299 298} [r sort list by pkg:* limit 0 2]
+        assert_equal 300 [info_field compressed_values]
+        assert {[info_field used_memory_peak] < $peak + $plain / 4}
     }
 }
