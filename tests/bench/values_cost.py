@@ -131,9 +131,10 @@ def reads(options):
             fill(server, options.keys)
             if mode == "idle":
                 settle(server, options.keys)
-            server.ask("CONFIG", "SET", "value-compression-idle-seconds", "1000000")
+                time.sleep(2)
             used = number(server, "used_memory") / 2**20
-            for limit in ("0", str(int(number(server, "used_memory") * 1.01))):
+            for share in (0, 1.01):
+                limit = str(int(number(server, "used_memory") * share))
                 server.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", limit)
                 peak, us = read_all(server, options.keys)
                 print(f"reads: {mode:5} maxmemory {limit:>10}: {used:.0f} MB used, peak {peak:+.2f} MB, {us:.2f} us per GET, "
@@ -205,6 +206,7 @@ def main():
     parser.add_argument("--rate", type=int, default=20000)
     parser.add_argument("--only", default=",".join(PARTS))
     options = parser.parse_args()
+    options.server = os.path.abspath(options.server)
     for name in options.only.split(","):
         PARTS[name](options)
 

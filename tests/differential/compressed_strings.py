@@ -83,7 +83,16 @@ def words(rng):
 
 def is_same(ours, theirs):
     """A reload forgets which texts were written in place."""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return all(map(is_same, ours, theirs))
     return ours == theirs or (ours, theirs) in ((b"raw", b"embstr"), (b"embstr", b"raw"))
+
+
+def difference(ours, theirs):
+    """The first part of two replies that is another one."""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return next(difference(a, b) for a, b in zip(ours, theirs) if not is_same(a, b))
+    return f"{str(ours)[:300]} here, {str(theirs)[:300]} at the twin"
 
 
 def page(rng):
@@ -147,7 +156,7 @@ def run(subject, twin, replica, options):
         commands = page(rng)
         for command, ours, theirs in zip(commands, subject.client.many(commands), twin.client.many(commands)):
             if not is_same(ours, theirs):
-                print(f"page {number}: {command}: {str(ours)[:200]} here, {str(theirs)[:200]} at the twin")
+                print(f"page {number}: {command}: {difference(ours, theirs)}")
                 return passed, 1, made
         passed += len(commands)
         disturb(rng, subject, replica)

@@ -526,6 +526,23 @@ start_server {tags {string with:zstd} overrides {enable-debug-command yes enable
         r config set maxmemory 0
     }
 
+    test {a limit of memory that is reached ends it at once, so that reads have few keys evicted} {
+        r flushall
+        set hz [lindex [r config get hz] 1]
+        r config set hz 1 value-compression idle value-compression-idle-seconds 1000 maxmemory-policy allkeys-lru
+        r debug value-dictionary pkg: [record 13]
+        for {set i 0} {$i < 300} {incr i} {
+            r set pkg:$i [string repeat [record $i] 50]
+            assert_equal 1 [r debug compress pkg:$i]
+        }
+        set evicted [info_field evicted_keys]
+        r config set maxmemory [expr {[info_field used_memory] + 100000}]
+        for {set i 0} {$i < 300} {incr i} {r get pkg:$i}
+        assert {[info_field used_memory] < [lindex [r config get maxmemory] 1] + 100000}
+        assert_range [expr {[info_field evicted_keys] - $evicted}] 0 100
+        r config set maxmemory 0 maxmemory-policy noeviction hz $hz value-compression-idle-seconds 60
+    }
+
     test {idle values are compressed before a key is evicted, which takes place if that is not enough} {
         r flushall
         r config set value-compression no maxmemory-policy allkeys-lru
