@@ -89,6 +89,7 @@ def mix(options):
         for server in (plain, packed):
             fill(server, keys)
         settle(packed, keys)
+        packed.ask("CONFIG", "SET", "value-compression-cpu", "5")
         ports, seconds = (plain.port, packed.port), 120
         # As long as the hot load: the numbers of requests say so.
         beside = options.rate // 10
