@@ -280,7 +280,8 @@ $(foreach program,$(present),$(eval $(call program_rule,$(program))))
 portable_dir := $(out)/portable
 portable_link = $(link) -static-libgcc -L$(portable_dir)/glibc $(shell cat $(portable_dir)/glibc/options) -Wl,-rpath,'$$ORIGIN/../lib' -Wl,--exclude-libs,ALL
 static = $(foreach lib,$(1),$(if $(filter -l%,$(lib)),$(shell file=$$($(CC) -print-file-name=lib$(lib:-l%=%).a); [ -f "$$file" ] && echo "$$file" || echo $(lib)),$(lib)))
-portable_libs = $(call static,$(filter-out -lm -ldl,$(1))) -lm -ldl
+# Static libraries need each other: their order does not matter in a group.
+portable_libs = -Wl,--start-group $(call static,$(filter-out -lm -ldl,$(1))) -Wl,--end-group -lm -ldl
 $(portable_dir)/glibc/options: utils/package/old_glibc.py utils/package/old_glibc.c $(out)/flags
 	$(Q)utils/package/old_glibc.py $(@D) $(CC)
 define portable_rule

@@ -17,6 +17,8 @@ rm -rf "$phases"
 mkdir -p "$phases"
 : >"$phases/ended"
 : >"$phases/left_out"
+# What is tested, for utils/test_counts.py --run: the commit, and whether the tree has changes beside it.
+if git rev-parse --short=8 HEAD >"$phases/commit" 2>/dev/null; then git diff --quiet HEAD || echo changed >>"$phases/commit"; fi
 
 # phase NAME COMMAND...: runs it, shows its output, adds its counts and its time to the summary.
 phase() {

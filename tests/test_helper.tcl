@@ -5,7 +5,7 @@
 
 package require Tcl 8.6
 set tests_dir [file normalize [file dirname [info script]]]
-foreach part {assert resp raw server cluster slot_jobs sentinel job coordinator} {source $tests_dir/support/$part.tcl}
+foreach part {assert resp raw server cluster gateway slot_jobs sentinel job coordinator} {source $tests_dir/support/$part.tcl}
 
 # A build with sanitizers finds leaks as well, and a refused huge allocation is no fault. The authorities of the system,
 # which Tcl loads for each TLS connection, took 90 % of the time of connecting; tests have one of their own.

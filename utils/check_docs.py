@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the pages for users: README.md, docs/ and the other *.md files of the tree.
 
-Links lead to files and headings that exist; every page of docs/ can be reached from README.md, which has 150 lines at most.
-Code blocks are closed; those marked `sh` are shell, call programs, scripts and targets of make that exist, and give servers
-options that exist; those marked `conf` have directives that exist. A line of text has 200 columns at most: rows of tables
-and code are exempt.
+Links lead to files and headings that exist, or have a complete https address; every page of docs/ can be reached from
+README.md, which has 150 lines at most. Code blocks are closed; those marked `sh` are shell, call programs, scripts and
+targets of make that exist, and give servers options that exist; those marked `conf` have directives that exist. A line of
+text has 200 columns at most: rows of tables and code are exempt.
 """
 import os
 import re
@@ -19,6 +19,7 @@ README_LINES_MAX = 150
 COLUMNS_MAX = 200
 LANGUAGES = ("", "text", "sh", "c", "conf", "tcl", "json", "python")
 LINK = re.compile(r"(?<!\\)\]\(([^()\s]+)\)")
+WEB = re.compile(r"https://([a-z0-9-]+\.)+[a-z]{2,}(/[\w.~%/+=&?:@-]*(#[\w.-]+)?)?|mailto:[\w.+-]+@[\w.-]+\.[a-z]+")
 PROGRAMS = ("valkey-server", "valkey-sentinel", "valkey-cli", "valkey-benchmark", "valkey-check-rdb", "valkey-check-aof")
 SWITCHES = {"check-config", "print-config", "migrate-config", "check-system", "test-memory", "sentinel", "version", "help", "strict"}
 FILE_WORDS = {"include", "loadmodule", "user", "role", "sentinel", "rename-command"}
@@ -59,6 +60,8 @@ def link_faults(path, text, reached):
     for number, line in enumerate(without_code(text).split("\n"), 1):
         for target in LINK.findall(line):
             if re.match(r"[a-z]+:", target):
+                if not WEB.fullmatch(target):
+                    yield f"{path}:{number}: not a complete https address: {target}"
                 continue
             name, _, heading = target.partition("#")
             where = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path

@@ -24,10 +24,13 @@ GROUPS = ("string hash list set sorted-set stream generic bitmap hyperloglog geo
           "scripting connection server cluster sentinel pathhash").split()
 
 FIELDS = ("summary since complexity syntax arg_summaries keys find_keys flags acl tips history arity reply "
-          "proc deprecated_since replaced_by group").split()
+          "proc deprecated_since replaced_by group worst_case").split()
 TEXT_FIELDS = [field for field in FIELDS
                if field not in ("syntax", "arg_summaries", "keys", "history", "arity")]
+# What a command does that takes long, in the order of docs/long-commands.md.
+WORST_CASES = "slices paced one_piece arguments quick".split()
 
+_WORST_CASE = re.compile(r"(?P<what>[a-z_]+)(?: (?P<request>.+?))?(?:: (?P<why>.+))?")
 _KEYS = re.compile(
     r"(?:(?P<unknown>\?)|(?:(?P<keyword>[A-Z]+)@)?(?P<begin>-?\d+)"
     r"(?:(?P<keynum>#)|\.\.(?P<last>-?\d+))?(?:/(?P<step>\d+))?(?:%(?P<limit>\d+))?)"
@@ -53,6 +56,7 @@ class Command:
         self._check_fields(group)
         self.args = self._read_syntax()
         self._read_words()
+        self.worst_case = self._read_worst_case()
         self.key_specs = self._read_keys()
         self._number_keys(self.args, [0])
         self._check_key_places()
@@ -140,6 +144,24 @@ class Command:
         if "admin" in self.flags:
             implied |= {"admin", "dangerous"}
         return implied
+
+    def _read_worst_case(self):
+        """{"what": a word, "request": the words of the longest request or None, "why": a text or None}; None: not given."""
+        if "worst_case" not in self.block:
+            return None
+        match = _WORST_CASE.fullmatch(self.block["worst_case"])
+        if not match or match["what"] not in WORST_CASES:
+            self.fail(f"'worst_case' is 'WHAT [REQUEST][: WHY]', and WHAT one of {' '.join(WORST_CASES)}")
+        case = match.groupdict()
+        if case["what"] == "quick" and (case["request"] or case["why"]):
+            self.fail("worst_case: 'quick' is the whole text")
+        if case["what"] == "slices" and not case["request"]:
+            self.fail("worst_case: 'slices' needs a request, which a test runs")
+        if case["what"] in ("paced", "one_piece") and not case["why"]:
+            self.fail(f"worst_case: '{case['what']}' needs ': ' and why")
+        if case["request"]:
+            case["request"] = [] if case["request"] == "-" else case["request"].split(" ")
+        return case
 
     # ---- keys
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Generates C from the command specs, src/*/spec/*.json, below src/: server/generated/command_table.c; for each folder
 with specs <folder>/procs.h, the prototypes of the functions they name; clientlib/generated/command_keys.c, the
-places of first keys; tools/cli/generated/help_table.c and new_commands.c; and the tables in docs/extended-commands.md and
-docs/gateway.md.
+places of first keys; tools/cli/generated/help_table.c and new_commands.c; and the tables in docs/extended-commands.md,
+docs/gateway.md and docs/long-commands.md.
 
   gen_commands.py                      writes what changes
   gen_commands.py --check              exit code 1 when a file is not what the specs say
@@ -22,6 +22,7 @@ import re
 import sys
 
 import gateway_page
+import long_commands_page
 from command_spec import PRINTED_FLAGS, SpecError, load_specs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -352,7 +353,8 @@ def generated_files(commands, everything=()):
         files["src/tools/cli/generated/new_commands.c"] = new_text(known)
         files["src/clientlib/generated/command_keys.c"] = keys_text(known)
         files[PAGE] = page_text(commands)
-        files[gateway_page.PAGE] = gateway_page.page_text(list(each_command(commands)))
+        for page in (gateway_page, long_commands_page):
+            files[page.PAGE] = page.page_text(list(each_command(commands)))
     folders = {}
     for command in each_command(commands):
         folders.setdefault(command.folder, []).append(command)

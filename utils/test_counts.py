@@ -4,8 +4,9 @@
 
     utils/test_counts.py            writes the pages
     utils/test_counts.py --check    fails if a page claims more than there is, or less than nine tenths of it
-    utils/test_counts.py --run      keeps the result of the last `make test` or `.ci/run` of this tree, whose phases are in
-                                    build/phases/ended, in docs/test-run.json, and writes the pages; refuses a run that failed
+    utils/test_counts.py --run [TREE]    keeps the result of the last `make test` or `.ci/run` of this tree, or of the one in the
+                                    folder TREE, in docs/test-run.json, and writes the pages. Refuses a run that failed, was not
+                                    whole, or was of a tree with changes that no commit has
 
 Counts are rounded down to two digits, so that a page need not be written for each new test."""
 
@@ -16,12 +17,11 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = ("README.md", "docs/how-tested.md")
-ENDED, RUN = "build/phases/ended", "docs/test-run.json"
+PHASES, RUN = "build/phases", "docs/test-run.json"
 # Phases that `make quick` and `make test-long` alone do not have together.
 WHOLE = {"check", "suite release RESP3", "simulation", "durability"}
 BEGIN, END = "<!-- test-counts: begin -->\n", "<!-- test-counts: end -->"
@@ -69,11 +69,19 @@ def read_run(ended):
             "cpu_seconds": sum(int(row[7]) for row in rows)}
 
 
-def keep_run():
-    run = read_run(read(ENDED))
-    run["date"] = f"{datetime.datetime.fromtimestamp(os.path.getmtime(os.path.join(ROOT, ENDED)), datetime.timezone.utc):%Y-%m-%d}"
-    run["commit"] = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"], check=True, stdout=subprocess.PIPE,
-                                   text=True).stdout.strip()
+def read_commit(text):
+    """The commit that was tested, from what tests/phases.sh wrote when the run began."""
+    words = text.split()
+    if len(words) != 1:
+        raise ValueError("the tree that was tested had changes without a commit" if words else "the commit that was tested is not known")
+    return words[0]
+
+
+def keep_run(tree):
+    folder = os.path.join(tree, PHASES)
+    run = read_run(read(f"{folder}/ended"))
+    run["date"] = f"{datetime.datetime.fromtimestamp(os.path.getmtime(f'{folder}/ended'), datetime.timezone.utc):%Y-%m-%d}"
+    run["commit"] = read_commit(read(f"{folder}/commit"))
     with open(os.path.join(ROOT, RUN), "w", encoding="utf-8") as file:
         json.dump(run, file, indent=1)
         file.write("\n")
@@ -137,11 +145,11 @@ def faults(path, page):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--run", metavar="TREE", nargs="?", const=ROOT)
     options = parser.parse_args()
     if options.run:
         try:
-            keep_run()
+            keep_run(os.path.abspath(options.run))
         except (OSError, ValueError) as error:
             sys.exit(f"test_counts: {error}")
     if options.check:

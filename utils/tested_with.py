@@ -42,6 +42,8 @@ def read_results(path=RESULTS):
 
 def page(rows):
     text = HEAD
+    if os.path.exists(os.path.join(ROOT, "docs", "first-minutes.md")):
+        text += "What a stranger types on bare systems, and what is shown, is in [the first minutes](first-minutes.md).\n"
     for kind in dict.fromkeys(row["kind"] for row in rows):
         text += f"\n## {kind.capitalize()}\n\n| what | date | result | how to repeat |\n|---|---|---|---|\n"
         for row in rows:

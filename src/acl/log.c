@@ -185,11 +185,13 @@ void aclLogPrintStats(str *out) {
     static const struct {
         const char *name;
         logReason reason;
-    } fields[] = {{"auth", REASON_AUTH},         {"cmd", REASON_COMMAND},
-                  {"key", REASON_KEY},           {"channel", REASON_CHANNEL},
-                  {"tls_cert", REASON_TLS_CERT}, {"db", REASON_DATABASE}};
+    } fields[] = {{"acl_access_denied_auth", REASON_AUTH},
+                  {"acl_access_denied_cmd", REASON_COMMAND},
+                  {"acl_access_denied_key", REASON_KEY},
+                  {"acl_access_denied_channel", REASON_CHANNEL},
+                  {"acl_access_denied_tls_cert", REASON_TLS_CERT},
+                  {"acl_access_denied_db", REASON_DATABASE}};
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        strAppendFormat(out, "acl_access_denied_%s:%llu\r\n", fields[i].name,
-                        (unsigned long long)aclLog.denied[fields[i].reason]);
+        strAppendField(out, fields[i].name, aclLog.denied[fields[i].reason]);
     }
 }

@@ -167,8 +167,8 @@ void memFree(void *ptr) {
 }
 
 #ifdef USE_JEMALLOC
-/* What jemalloc makes of small sizes, by (size + 15) / 16; 0: not asked for yet. All threads would
- * write the same. */
+/* The size that jemalloc allocates for a request of `size` bytes is in known_sizes[(size + 15) /
+ * 16]; 0: not computed yet. All threads would store the same value, so no lock is needed. */
 enum { KNOWN_MAX = 1024 };
 static uint16_t known_sizes[KNOWN_MAX / 16 + 1];
 

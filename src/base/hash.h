@@ -46,7 +46,7 @@ ALWAYS_INLINE unsigned hashUnkeyed(const char *bytes, size_t len) {
     return (unsigned)((x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 }
 
-/* Of an address, for tables of pointers. */
+/* The hash of an address, for tables of pointers. */
 static inline uint64_t hashAddress(const void *address) {
     uint64_t x = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
     return x ^ x >> 32;

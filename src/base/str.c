@@ -192,6 +192,15 @@ void strAppendFormat(str *s, const char *format, ...) {
     va_end(args);
 }
 
+void strAppendNamed(str *s, const char *name, size_t name_len, uint64_t number) {
+    char *start = strReserve(s, name_len + NUMBER_TEXT_MAX + 3), *at = start + name_len + 1;
+    memcpy(start, name, name_len);
+    start[name_len] = ':';
+    at += numberPrintUint(at, number);
+    memcpy(at, "\r\n", 2);
+    strGrow(s, (size_t)(at + 2 - start));
+}
+
 /* The letter of the escape sequence for `c`, e.g. 'n' for a newline; 0 if it has none. */
 static char escapeLetter(char c) {
     switch (c) {

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/slice.h"
 
@@ -36,6 +37,12 @@ void strAppendByte(str *s, char byte);
 void strAppendInt(str *s, int64_t number);
 void strAppendFormat(str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strAppendFormatV(str *s, const char *format, va_list args);
+void strAppendNamed(str *s, const char *name, size_t name_len, uint64_t number);
+/* Appends "name:number\r\n", a field of INFO, in a fraction of the time of strAppendFormat(). Inline
+ * for the length of a constant name. */
+static inline void strAppendField(str *s, const char *name, uint64_t number) {
+    strAppendNamed(s, name, strlen(name), number);
+}
 /* Appends the bytes in double quotes with \n \r \t \a \b \" \\ \xHH escapes, as in logs and
  * MONITOR. */
 void strAppendQuoted(str *s, slice from);

@@ -56,8 +56,7 @@ static void printTraffic(str *out) {
         strAppendFormat(out, "cluster_stats_%s_sent:%llu\r\ncluster_stats_%s_received:%llu\r\n",
                         bytes[i].name, (unsigned long long)bytes[i].sent, bytes[i].name,
                         (unsigned long long)bytes[i].received);
-    strAppendFormat(out, "total_cluster_links_buffer_limit_exceeded:%llu\r\n",
-                    (unsigned long long)serverBusLimitExceeded());
+    strAppendField(out, "total_cluster_links_buffer_limit_exceeded", serverBusLimitExceeded());
 }
 
 static void countLink(void *arg, const busLink *l) {
@@ -133,9 +132,8 @@ void clusterPrintInfo(str *out) {
     strAppendFormat(out, "cluster_known_nodes:%d\r\ncluster_size:%d\r\n", m->node_count,
                     serverClusterState.size);
     const clusterNode *primary = clusterNodePrimary(m->myself);
-    strAppendFormat(out, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
-                    (unsigned long long)m->current_epoch,
-                    (unsigned long long)(primary ? primary->epoch : 0));
+    strAppendField(out, "cluster_current_epoch", m->current_epoch);
+    strAppendField(out, "cluster_my_epoch", (primary ? primary->epoch : 0));
     printTraffic(out);
     printSaves(out);
     printOwnFields(out);

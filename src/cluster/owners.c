@@ -8,6 +8,7 @@
 #include "cluster/scan_cursor.h"
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
+#include "cluster/server_role.h"
 
 const clusterNode *clusterOwner(int slot) {
     check(slot >= 0);
@@ -19,6 +20,8 @@ const clusterNode *clusterOwner(int slot) {
 bool clusterServesSlot(int slot) {
     return serverClusterState.ok && clusterMapIsSettled(&serverMap, slot);
 }
+
+bool clusterSharesSlot(int slot) { return serverRoleServes(slot); }
 
 bool clusterIsMyself(const clusterNode *n) { return n == serverMap.myself; }
 
@@ -45,6 +48,18 @@ int clusterOwners(const clusterNode **out, int max) {
     for (int i = 0; i < serverMap.node_count; i++) {
         if (!clusterNodeVotes(serverMap.nodes[i])) continue;
         if (count < max) out[count] = serverMap.nodes[i];
+        count++;
+    }
+    return count;
+}
+
+int clusterOthers(const clusterNode **out, int max) {
+    int count = 0;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *n = serverMap.nodes[i];
+        const uint32_t gone = NODE_FAILED | NODE_MAYBE_FAILED | NODE_HANDSHAKE | NODE_NO_ADDRESS;
+        if (n == serverMap.myself || n->flags & gone) continue;
+        if (count < max) out[count] = n;
         count++;
     }
     return count;

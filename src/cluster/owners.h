@@ -12,6 +12,9 @@
 const clusterNode *clusterOwner(int slot);
 /* True if requests on the slot are executed here, without looking where its keys are. */
 bool clusterServesSlot(int slot);
+/* True if this node, or the one that it replicates, has the slot: messages of its shard channels
+ * come here. */
+bool clusterSharesSlot(int slot);
 bool clusterIsMyself(const clusterNode *n);
 /* The node with that id; NULL: it is not known. */
 const clusterNode *clusterNodeOfId(slice id);
@@ -19,6 +22,9 @@ const clusterNode *clusterNodeOfId(slice id);
 const clusterNode *clusterNodeAt(slice host, int port);
 /* The primaries with slots; stores at most `max`, returns their number. */
 int clusterOwners(const clusterNode **out, int max);
+/* The other nodes, primaries and replicas, that are not marked as failed, and that this node does
+ * not suspect either; stores at most `max`, returns their number. */
+int clusterOthers(const clusterNode **out, int max);
 /* The literal address of a node for connections of this one; NULL: it is being looked up, ask
  * again. Valid until the next call. */
 const char *clusterNodeAddress(const clusterNode *n);

@@ -276,4 +276,4 @@ static bool selects(const commandSpec *spec) {
 }
 
 const gate clusterRedirectGate = {
-    .name = "cluster-redirect", .selects = selects, .admit = redirectRequest};
+    .name = "cluster-redirect", .selects = selects, .admit = redirectRequest, .of_effects = true};

@@ -9,6 +9,7 @@
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "cmd/string_priv.h"
+#include "engine/job.h"
 #include "engine/options.h"
 #include "store/type_string.h"
 
@@ -102,6 +103,35 @@ static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *
     return true;
 }
 
+/* The end of the part of the bits [from, end) that is visited before the next jobPoint(). */
+enum { PART_BYTES = 32 * 1024 };
+static uint64_t partEnd(const ctx *c, uint64_t from, uint64_t end) {
+    const uint64_t part = PART_BYTES * 8;
+    hotCheck(from < end);
+    if (likely(!(c->flags & CTX_SLICED)) || end - from <= part) return end;
+    return (from / part + 1) * part;
+}
+
+static bool partPoint(const ctx *c) { return jobPoint(c, PART_BYTES / STRING_ELEMENT_BYTES); }
+
+static uint64_t countBits(const ctx *c, slice text, uint64_t from, uint64_t end) {
+    uint64_t count = 0;
+    for (uint64_t to; from < end && !partPoint(c); from = to) {
+        to = partEnd(c, from, end);
+        count += bitsCountRange(text.ptr, from, to);
+    }
+    return count;
+}
+
+static uint64_t findBit(const ctx *c, slice text, uint64_t from, uint64_t end, bool bit) {
+    uint64_t found = BITS_NONE;
+    for (uint64_t to; found == BITS_NONE && from < end && !partPoint(c); from = to) {
+        to = partEnd(c, from, end);
+        found = bitsFind(text.ptr, from, to, bit);
+    }
+    return found;
+}
+
 /* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: number of bits set. */
 void bitcountCommand(ctx *c) {
     hotCheck(c->argc >= 2);
@@ -114,7 +144,8 @@ void bitcountCommand(ctx *c) {
     uint64_t from, end;
     bool is_empty = range.start < 0 && range.end < 0 && range.start > range.end;
     bool any = !is_empty && clampRange(&range, text.len, &from, &end);
-    replyInteger(c, any ? (int64_t)bitsCountRange(text.ptr, from, end) : 0);
+    if (any && stringJobStart(c, (end - from) / 8)) return;
+    replyInteger(c, any ? (int64_t)countBits(c, text, from, end) : 0);
 }
 
 /* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: position of the first such bit, -1 if there is
@@ -142,7 +173,8 @@ void bitposCommand(ctx *c) {
         replyInteger(c, -1);
         return;
     }
-    uint64_t found = bitsFind(text.ptr, from, end, bit);
+    if (stringJobStart(c, (end - from) / 8)) return;
+    uint64_t found = findBit(c, text, from, end, bit);
     if (found == BITS_NONE && !bit && !range.has_end) found = (uint64_t)text.len * 8;
     replyInteger(c, found == BITS_NONE ? -1 : (int64_t)found);
 }
@@ -164,12 +196,16 @@ typedef enum bitOperation {
 static const char *const operation_names[] = {"and",  "or",    "xor",   "not",
                                               "diff", "diff1", "andor", "one"};
 
-enum { BITOP_CHUNK = 8192 };
+enum {
+    BITOP_CHUNK = 8192,
+    CHUNK_POINTS = 16, /* a chunk of one source takes as long as so many elements */
+};
 
 /* The source strings. */
 typedef struct bitSources {
     slice *texts; /* empty for missing keys */
     char (*digits)[NUMBER_TEXT_MAX];
+    blob **kept;       /* of a job: the texts, which a command only borrows; NULL: no job */
     size_t count, len; /* `len` is that of the longest */
 } bitSources;
 
@@ -183,8 +219,25 @@ static bool parseOperation(const ctx *c, slice word, bitOperation *out) {
 }
 
 static void sourcesClear(bitSources *s) {
+    for (size_t i = 0; s->kept && i < s->count; i++) blobRelease(s->kept[i]);
+    memFree(s->kept);
     memFree(s->texts);
     memFree(s->digits);
+}
+
+/* Keeps the text that was found last, which is that of `o`, for a job. */
+static void keepSource(bitSources *s, const robj *o) {
+    slice *text = &s->texts[s->count - 1];
+    blob *b;
+    if (o && objectForm(o) == FORM_POINTER) {
+        b = blobRetain(objectPointer(o));
+    } else {
+        b = blobNew(text->len);
+        memcpy(b->bytes, text->ptr, text->len);
+        b->len = text->len;
+        text->ptr = b->bytes;
+    }
+    s->kept[s->count - 1] = b;
 }
 
 /* Looks up the strings at arguments 3 and following. False: the error was replied, and nothing is
@@ -194,6 +247,7 @@ static bool findSources(ctx *c, bitSources *out) {
     size_t count = (size_t)c->argc - 3;
     *out = (bitSources){.texts = memNewArray(slice, count),
                         .digits = memAlloc(count * sizeof(*out->digits))};
+    if (c->flags & CTX_SLICED) out->kept = memNewArray(blob *, count);
     keyWalk w;
     keyWalkInit(&w, c, 3, c->argc, 1);
     while (keyWalkNext(&w)) {
@@ -205,6 +259,7 @@ static bool findSources(ctx *c, bitSources *out) {
         slice text = o ? objectText(o, out->digits[out->count]) : SLICE("");
         out->texts[out->count++] = text;
         out->len = sizeMax(out->len, text.len);
+        if (out->kept) keepSource(out, o);
     }
     return true;
 }
@@ -291,7 +346,7 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
 }
 
 /* Computes the result; NULL if memory is exhausted. */
-static blob *combine(bitOperation op, const bitSources *s) {
+static blob *combine(const ctx *c, bitOperation op, const bitSources *s) {
     hotCheck(s->len > 0);
     blob *result = blobTryNew(s->len);
     if (!result) return NULL;
@@ -305,6 +360,7 @@ static blob *combine(bitOperation op, const bitSources *s) {
         } else {
             combineWithOthers(op, s, to, at, end);
         }
+        if (jobPoint(c, CHUNK_POINTS * (unsigned)s->count)) break;
     }
     result->len = s->len;
     return result;
@@ -361,8 +417,16 @@ void bitopCommand(ctx *c) {
     bitOperation op;
     bitSources s;
     if (!argOperation(c, &op) || !findSources(c, &s)) return;
-    blob *result = s.len > 0 ? combine(op, &s) : NULL;
+    if (jobStartStore(c, (s.len / BITOP_CHUNK) * CHUNK_POINTS * s.count)) {
+        sourcesClear(&s);
+        return;
+    }
+    blob *result = s.len > 0 ? combine(c, op, &s) : NULL;
     sourcesClear(&s);
+    if (!jobMayStore(c)) {
+        blobRelease(result);
+        return;
+    }
     if (result) {
         propagateResult(c, op, result->bytes, result->len);
         storeResult(c, result);

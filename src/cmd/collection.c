@@ -27,6 +27,10 @@ robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) {
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
+    if (!jobMayStore(c)) {
+        if (into) objectFree(into);
+        return;
+    }
     slice key = c->argv[arg_index];
     uint64_t hash = collectionHash(c, arg_index);
     size_t length = into ? typeOf(into)->length(into) : 0;

@@ -42,6 +42,23 @@ static inline bool collectionFindRead(ctx *c, int arg_index, valueType type, rob
     *out = o;
     return likely(!o || objectType(o) == type) || collectionRefuse(c);
 }
+/* Like collectionFindRead(), for a command that needs no more than objectLength(): the value may be
+ * compressed. */
+static inline bool collectionFindToCount(ctx *c, int arg_index, valueType type, robj **out) {
+    hotCheck(arg_index > 0);
+    hotCheck(arg_index <= c->argc);
+    slice key = c->argv[arg_index];
+    uint64_t hash = collectionHash(c, arg_index);
+    robj *o = dbFindReadHead(c->db, key, hash, c->look);
+    if (unlikely(engineHot.member_ttls)) o = collectionShowMembers(c, key, hash, o);
+    *out = o;
+    return likely(!o || objectType(o) == type) || collectionRefuse(c);
+}
+/* The number of elements of what it has found; `plain` counts those of a plain value. */
+static inline int64_t collectionCount(const robj *o, size_t (*plain)(const robj *o)) {
+    if (!o) return 0;
+    return (int64_t)(likely(!objectIsCompressed(o)) ? plain(o) : objectLength(o));
+}
 /* Like collectionFindRead(), for a command that writes. */
 static inline bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
     hotCheck(arg_index > 0);
@@ -63,7 +80,8 @@ void collectionRemove(ctx *c, int arg_index);
 void collectionReduced(ctx *c, int arg_index, const keyEvent *event, uint64_t n, bool emptied);
 /* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
  * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
- * deleted. Replies the number of elements. */
+ * deleted. Replies the number of elements. In a job it waits for the moment of the effect; if
+ * nobody wants that, `into` is freed. */
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event);
 /* Signals that `n` elements of the key changed; 0 if it was a change that left nothing. */
 static inline void collectionChanged(ctx *c, slice key, const keyEvent *event, uint64_t n) {

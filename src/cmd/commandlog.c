@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/reply.h"
 
 /* Parses argv[i] as the name of a log. False: the error was replied. */
@@ -31,7 +32,7 @@ static bool countArg(ctx *c, int i, int64_t *count) {
 }
 
 static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
-    replyArray(c, with_user ? 7 : 6);
+    replyArray(c, with_user ? 8 : 6);
     replyInteger(c, e->id);
     replyInteger(c, e->time_s);
     replyInteger(c, e->value);
@@ -39,17 +40,36 @@ static void replyEntry(ctx *c, const commandlogEntry *e, bool with_user) {
     for (int i = 0; i < e->argc; i++) replyBulk(c, strSlice(&e->argv[i]));
     replyBulk(c, strSlice(&e->peer));
     replyBulk(c, strSlice(&e->name));
-    if (with_user) replyBulk(c, strSlice(&e->user));
+    if (!with_user) return; /* clients of Valkey rely on the number of items */
+    replyBulk(c, strSlice(&e->user));
+    replyInteger(c, e->elapsed_us);
+}
+
+enum { ENTRY_ELEMENTS = 16 }; /* an entry takes as long as so many elements (job.h) */
+
+/* jobPoint() before entry `e`, the oldest ones after which may be dropped meanwhile. False: it has
+ * been dropped as well, or nobody wants the reply. */
+static bool isStillThere(const ctx *c, const list *entries, const commandlogEntry *e) {
+    int64_t id = e->id;
+    if (jobPoint(c, ENTRY_ELEMENTS)) return false;
+    if (likely(!(c->flags & CTX_SLICED))) return true;
+    return !listIsEmpty(entries) && LIST_OWNER(entries->head.prev, commandlogEntry, node)->id <= id;
 }
 
 static void replyEntries(ctx *c, commandlogKind kind, int64_t count, bool with_user) {
     hotCheck(kind < COMMANDLOG_KINDS);
     const list *entries = commandlogOf(kind);
     if (count < 0 || count > (int64_t)entries->count) count = (int64_t)entries->count;
-    replyArray(c, count);
-    for (listNode *n = listFirst(entries); n && count; n = listNext(entries, n), count--) {
-        replyEntry(c, LIST_OWNER(n, commandlogEntry, node), with_user);
+    if (jobStart(c, (uint64_t)count * ENTRY_ELEMENTS)) return;
+    respDeferred array = respDeferBegin(c->out);
+    int64_t replied = 0;
+    for (listNode *n = listFirst(entries); n && replied < count; n = listNext(entries, n)) {
+        const commandlogEntry *e = LIST_OWNER(n, commandlogEntry, node);
+        if (!isStillThere(c, entries, e)) break;
+        replyEntry(c, e, with_user);
+        replied++;
     }
+    respDeferEnd(c->out, array, '*', c->proto, replied);
 }
 
 static void replyWanted(ctx *c, bool with_user) {
@@ -62,7 +82,8 @@ static void replyWanted(ctx *c, bool with_user) {
 /* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
 void commandlogGetCommand(ctx *c) { replyWanted(c, false); }
 
-/* COMMANDLOG USERS count type. Reply: the newest entries as with GET, each with the user. */
+/* COMMANDLOG USERS count type. Reply: the newest entries as with GET, each with the user and the
+ * microseconds from begin to end. */
 void commandlogUsersCommand(ctx *c) { replyWanted(c, true); }
 
 /* COMMANDLOG LEN type. Reply: number of entries. */
@@ -95,7 +116,9 @@ void commandlogHelpCommand(ctx *c) {
         "RESET <type>",
         "    Reset the specified type of commandlog.",
         "USERS <count> <type>",
-        "    Return entries like GET, each with the name of the user as a seventh item.",
+        "    Return entries like GET, each with two more items: the name of the user,",
+        "    and the time from begin to end in microseconds, which is longer than that of",
+        "    execution for a command that ran in slices.",
         NULL,
     };
     replyHelp(c, lines);

@@ -26,6 +26,7 @@
 #include "engine/tick.h"
 #include "ds/listpack.h"
 #include "format/rdb_settings.h"
+#include "store/compressed.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 
@@ -116,7 +117,7 @@ static void debugObject(ctx *c) {
     if (!o) return;
     str text = STR_EMPTY;
     strAppendFormat(&text, "Value at:%p refcount:1 encoding:%s", (const void *)o,
-                    typeOf(o)->encoding(o));
+                    objectEncoding(o));
     bool fast = c->argc > 3 && ctxArgIs(c, 3, "fast");
     if (!fast) strAppendFormat(&text, " serializedlength:%zu", rdbValueSize(o));
     strAppendFormat(&text, " lru:%u lru_seconds_idle:%lld", objectLru(o),
@@ -290,7 +291,8 @@ static void debugHtstatsKey(ctx *c) {
 static void debugListpack(ctx *c) {
     const robj *o = debugFind(c);
     if (!o) return;
-    bool shaped = objectIsShaped(o);
+    if (objectIsCompressed(o)) o = compressedShow(o);
+    bool shaped = objectType(o) == TYPE_HASH && objectIsShaped(o);
     if (objectType(o) == TYPE_STRING || (objectForm(o) != FORM_PACKED && !shaped)) {
         replyError(c, SLICE("ERR Not a listpack encoded object."));
         return;

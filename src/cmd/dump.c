@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "cmd/collection.h"
 #include "cmd/procs.h"
+#include "cmd/string_priv.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "format/rdb_dump.h"
@@ -12,6 +13,14 @@
 #include "format/rdb_settings.h"
 #include "store/placeholder.h"
 #include "store/store.h"
+
+/* For jobStart(). Values of modules are written by the module, in one piece. */
+static uint64_t dumpedElements(const robj *o) {
+    if (objectType(o) == TYPE_MODULE) return 0;
+    uint64_t length = typeOf(o)->length(o);
+    if (objectType(o) != TYPE_STRING) return length;
+    return length > COMPRESSED_TEXT_MAX ? length / STRING_ELEMENT_BYTES : 0;
+}
 
 /* DUMP key. Reply: the payload for RESTORE, or null. Does not count as an access. */
 void dumpCommand(ctx *c) {
@@ -26,7 +35,8 @@ void dumpCommand(ctx *c) {
         replyError(c, SLICE("ERR The value of this key was skipped (foreign-values)"));
         return;
     }
-    blob *payload = rdbDumpBlob(o, dbId(c->db), rdbOutgoingForm());
+    if (jobStart(c, dumpedElements(o))) return;
+    blob *payload = rdbDumpBlob(o, dbId(c->db), rdbOutgoingForm(), c->flags & CTX_SLICED);
     if (!payload) {
         replyError(c, SLICE("OOM not enough memory for the payload of this value"));
         return;

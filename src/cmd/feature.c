@@ -15,8 +15,7 @@ static const gate *const gates[] = {&debugGate, NULL};
 static const commandObserver *const command_observers[] = {&hotkeysObserver, NULL};
 
 static void printStats(str *out) {
-    strAppendFormat(out, "dump_payload_sanitizations:%llu\r\n",
-                    (unsigned long long)rdbPackedChecks());
+    strAppendField(out, "dump_payload_sanitizations", rdbPackedChecks());
 }
 
 /* Removes ids of producers that have expired. */

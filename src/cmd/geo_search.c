@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "cmd/collection.h"
 #include "cmd/geo_priv.h"
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
 #include "ds/geo_shape.h"
+#include "engine/job.h"
 
 /* ------------------------------------------------------------------ requests */
 
@@ -247,7 +249,11 @@ typedef struct found {
     bool owned;             /* the member's text was copied */
 } found;
 
+/* With ANY, so many members are visited for each that is found, about. */
+enum { ANY_VISITED = 16 };
+
 typedef struct finder {
+    const ctx *c;
     const search *s;
     geoShape shape;
     bool measured; /* distances are needed */
@@ -255,6 +261,8 @@ typedef struct finder {
     uint64_t found_total;
     found *items;
     size_t count, cap;
+    zsetRange runs[GEO_RANGES_MAX]; /* members that are visited */
+    unsigned run_count;
 } finder;
 
 /* True if `a` comes after `b` in the reply. */
@@ -314,18 +322,29 @@ static void add(finder *f, found *item, const zsetCursor *cursor) {
         geoShapeShrink(&f->shape, f->items[0].distance);
 }
 
-/* Visits the members in one range of scores. False if the limit was reached. */
-static bool findInRun(finder *f, const geoScores *run) {
-    hotCheck(run->min <= run->max);
-    const robj *o = f->s->o;
-    zsetBound min = {.by = ZSET_BY_SCORE, .score = run->min};
-    zsetBound max = {.by = ZSET_BY_SCORE, .score = run->max, .excluded = true};
-    zsetRange r = zsetFindRange(o, &min, &max);
+/* Finds the ranges of members that may be within the shape. Returns the number of members. */
+static uint64_t findRuns(finder *f) {
+    geoScores scores[GEO_RANGES_MAX];
+    hotCheck(f->count == 0);
+    uint64_t members = 0;
+    f->run_count = geoShapeCover(&f->shape, scores);
+    for (unsigned i = 0; i < f->run_count; i++) {
+        hotCheck(scores[i].min <= scores[i].max);
+        zsetBound min = {.by = ZSET_BY_SCORE, .score = scores[i].min};
+        zsetBound max = {.by = ZSET_BY_SCORE, .score = scores[i].max, .excluded = true};
+        f->runs[i] = zsetFindRange(f->s->o, &min, &max);
+        members += f->runs[i].count;
+    }
+    return members;
+}
+
+/* Visits the members in one range. False if the limit was reached. */
+static bool findInRun(finder *f, zsetRange r) {
     if (r.count == 0) return true;
     zsetCursor cursor;
     zsetPair pair;
-    zsetSeek(&cursor, o, r.index, false);
-    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--) {
+    zsetSeek(&cursor, f->s->o, r.index, false);
+    for (; r.count > 0 && !jobPoint(f->c, 2) && zsetNext(&cursor, &pair); r.count--) {
         geoPoint p = geohashDecode(geohashOfScore(pair.score));
         found item = {.member = pair.member, .score = pair.score};
         if (!geoShapeContains(&f->shape, &p, f->measured, &item.distance)) continue;
@@ -337,26 +356,31 @@ static bool findInRun(finder *f, const geoScores *run) {
 
 static int compareNear(const void *a, const void *b) {
     const found *x = a, *y = b;
+    (void)fiberPoint(1); /* half sorted they are of no use */
     if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
     return x->found_before < y->found_before ? -1 : x->found_before > y->found_before;
 }
 
 static int compareFar(const void *a, const void *b) {
     const found *x = a, *y = b;
+    (void)fiberPoint(1);
     if (x->distance != y->distance) return x->distance > y->distance ? -1 : 1;
     return x->found_before < y->found_before ? -1 : x->found_before > y->found_before;
 }
 
-static void find(finder *f, search *s) {
+/* True: the search is or becomes a job, and nothing was found. */
+static bool find(ctx *c, finder *f, search *s) {
     geoShapePrepare(&s->shape);
-    *f = (finder){.s = s, .shape = s->shape, .limit = (uint64_t)s->count};
+    *f = (finder){.c = c, .s = s, .shape = s->shape, .limit = (uint64_t)s->count};
     f->measured = s->dist || s->store_dist || s->order != ORDER_NONE;
-    geoScores runs[GEO_RANGES_MAX];
-    unsigned count = geoShapeCover(&s->shape, runs);
-    for (unsigned i = 0; i < count && findInRun(f, &runs[i]); i++) continue;
+    uint64_t members = findRuns(f);
+    if (s->any && members / ANY_VISITED > f->limit) members = f->limit * ANY_VISITED;
+    if (!s->store && jobStart(c, members)) return true;
+    for (unsigned i = 0; i < f->run_count && findInRun(f, f->runs[i]); i++) continue;
     if (f->count > 1 && s->order != ORDER_NONE)
         qsort(f->items, f->count, sizeof(*f->items),
               s->order == ORDER_ASC ? compareNear : compareFar);
+    return false;
 }
 
 static void finderClear(finder *f) {
@@ -377,6 +401,7 @@ static void replyFound(ctx *c, const search *s, const finder *f) {
         replyBulk(c, item->member);
         if (s->dist) geoReplyDistance(c, item->distance / s->shape.metres);
         if (s->hash) replyInteger(c, (int64_t)cell);
+        if (jobPoint(c, 1 + (unsigned)extras)) break;
         if (!s->coord) continue;
         geoPoint p = geohashDecode(cell);
         geoReplyPoint(c, &p);
@@ -406,11 +431,11 @@ static void run(ctx *c, search *s, int arg_index) {
         memFree(s->vertices);
         return;
     }
-    finder f = {.s = s};
-    if (s->o) find(&f, s);
+    finder f = {.c = c, .s = s};
+    bool by_job = s->o && find(c, &f, s);
     if (s->store) {
         storeFound(c, s, &f);
-    } else {
+    } else if (!by_job) {
         replyFound(c, s, &f);
     }
     finderClear(&f);

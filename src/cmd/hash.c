@@ -229,7 +229,7 @@ void hmgetCommand(ctx *c) {
 /* HLEN key. Reply: number of fields. */
 void hlenCommand(ctx *c) {
     robj *o;
-    if (hashFindRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_HASH, &o)) replyInteger(c, collectionCount(o, hashLength));
 }
 
 /* HSTRLEN key field. Reply: length of the value in bytes, 0 if missing. */
@@ -323,6 +323,9 @@ static void replyPair(void *arg, const hashPair *pair) {
     if (r->values) replyBulk(r->c, pair->value);
 }
 
+/* Fields that are visited before one that has not expired can be chosen. */
+static uint64_t mostSearched(const robj *o) { return hashTimedCount(o) ? hashLength(o) : 0; }
+
 /* HRANDFIELD key count [WITHVALUES]. */
 static void replyRandom(ctx *c, int64_t count, bool values) {
     robj *o;
@@ -332,6 +335,8 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
         return;
     }
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
+    uint64_t draws = count < 0 ? wanted : sizeMin(wanted, hashLength(o));
+    if (jobStart(c, sizeMax(draws, mostSearched(o)))) return;
     uint64_t seen = hashVisibleCount(o, c->look);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
@@ -362,7 +367,7 @@ void hrandfieldCommand(ctx *c) {
         return;
     }
     robj *o;
-    if (!hashFindRead(c, &o)) return;
+    if (!hashFindRead(c, &o) || (o && jobStart(c, mostSearched(o)))) return;
     pairReply r = {.c = c};
     if (o && hashVisibleCount(o, c->look) > 0) {
         hashRandom(o, c->look, 1, false, replyPair, &r);

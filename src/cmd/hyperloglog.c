@@ -11,6 +11,8 @@
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "cmd/string_priv.h"
+#include "engine/job.h"
+#include "store/compressed.h"
 #include "store/type_string.h"
 
 static void replyBroken(ctx *c) {
@@ -151,6 +153,44 @@ static void countOne(ctx *c) {
     replyInteger(c, (int64_t)count);
 }
 
+/* Bytes that are merged in the time of an element (job.h). */
+enum { ELEMENT_BYTES = 64 };
+
+/* mergeKeys() for PFCOUNT, by a job if there is much to merge: looks up all keys first. False: an
+ * error was replied, or the command is or becomes a job. */
+static bool mergeMany(ctx *c, uint8_t *registers) {
+    keyWalk w;
+    uint64_t bytes = 0;
+    bool is_valid = true, *exist = memAlloc((size_t)c->argc * sizeof(*exist));
+    keyWalkInit(&w, c, 1, c->argc, 1);
+    while (is_valid && keyWalkNext(&w)) {
+        compressedMark mark = compressedSetMark();
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
+        is_valid = isHll(c, o);
+        exist[w.arg_index] = o != NULL;
+        if (is_valid && o) bytes += hllBytes(o).len;
+        compressedFreeSince(mark);
+    }
+    if (!is_valid || jobStart(c, bytes / ELEMENT_BYTES)) {
+        memFree(exist);
+        return false;
+    }
+    /* Nobody changes the values, but they may be compressed and expanded meanwhile. */
+    bool is_wanted = true;
+    keyWalkInit(&w, c, 1, c->argc, 1);
+    while (is_valid && is_wanted && keyWalkNext(&w)) {
+        if (!exist[w.arg_index]) continue;
+        compressedMark mark = compressedSetMark();
+        slice text = hllBytes(dbPeek(c->db, w.key, w.hash)); /* expands it */
+        is_valid = hllMergeInto(registers, text);
+        compressedFreeSince(mark);
+        is_wanted = !jobPoint(c, 1 + (unsigned)(text.len / ELEMENT_BYTES));
+    }
+    if (!is_valid) replyBroken(c);
+    memFree(exist);
+    return is_valid;
+}
+
 /* PFCOUNT key [key ...]. Reply: estimated number of distinct elements added to any of them. For a
  * single key the estimate is cached in the value. */
 void pfcountCommand(ctx *c) {
@@ -160,8 +200,11 @@ void pfcountCommand(ctx *c) {
         return;
     }
     uint8_t registers[HLL_REGISTERS] = {0};
-    bool any_dense = false;
-    if (mergeKeys(c, 1, registers, &any_dense)) replyInteger(c, (int64_t)hllEstimate(registers));
+    const uint64_t key_max = HLL_DENSE_BYTES / ELEMENT_BYTES;
+    bool any_dense = false, are_many = (uint64_t)c->argc * key_max >= engineHot.job_from;
+    bool merged =
+        unlikely(are_many) ? mergeMany(c, registers) : mergeKeys(c, 1, registers, &any_dense);
+    if (merged) replyInteger(c, (int64_t)hllEstimate(registers));
 }
 
 /* PFMERGE destination [source ...]. Reply: OK. */

@@ -8,25 +8,18 @@
 #include "engine/reply.h"
 
 typedef struct infoRequest {
-    const ctx *c;
-    uint32_t sets; /* INFO_IN_... flags: the requested sets of sections */
+    uint32_t sets;   /* INFO_IN_... flags: the requested sets of sections */
+    uint32_t orders; /* the sections that are named: a bit for each order */
+    bool asks_for_more;
     /* Order of the section printed last; a section with the same order continues under its title.
      * */
     int last_order;
     str text;
 } infoRequest;
 
-static bool isWanted(const infoRequest *q, const infoSection *section) {
-    if (section->when & q->sets) return true;
-    for (int i = 1; i < q->c->argc; i++) {
-        if (sliceIs(q->c->argv[i], section->name)) return true;
-    }
-    return false;
-}
-
 static void printSection(const infoSection *section, void *arg) {
     infoRequest *q = arg;
-    if (!isWanted(q, section)) return;
+    if (!(section->when & q->sets) && !(q->orders & 1u << section->order)) return;
     if (q->last_order != (int)section->order) {
         if (q->text.len) strAppendText(&q->text, "\r\n");
         strAppendText(&q->text, section->title);
@@ -36,48 +29,57 @@ static void printSection(const infoSection *section, void *arg) {
     section->print(&q->text);
 }
 
-static uint32_t setsNamed(const ctx *c) {
-    if (c->argc == 1) return INFO_IN_DEFAULT;
-    uint32_t sets = 0;
-    for (int i = 1; i < c->argc; i++) {
-        if (ctxArgIs(c, i, "default")) sets |= INFO_IN_DEFAULT;
-        if (ctxArgIs(c, i, "all")) sets |= INFO_IN_ALL;
-        if (ctxArgIs(c, i, "everything")) sets |= INFO_IN_EVERYTHING;
-    }
-    return sets;
-}
-
 typedef struct sectionSearch {
     slice name;
-    bool found;
+    int last_order; /* sections with the same order have the same name */
+    uint32_t found;
 } sectionSearch;
 
 static void compareName(const infoSection *section, void *arg) {
     sectionSearch *s = arg;
-    s->found |= sliceIs(s->name, section->name);
+    if ((int)section->order == s->last_order) return;
+    s->last_order = (int)section->order;
+    if (sliceIs(s->name, section->name)) s->found |= 1u << section->order;
 }
 
-/* True if a name is no section of the server: what prints more is asked only then. */
-static bool asksForMore(const ctx *c) {
+/* If a name is no section of the server, what prints more is asked, too. */
+static void readNames(const ctx *c, infoRequest *q) {
+    _Static_assert(INFO_ORDER_MAX <= 32, "a bit for each");
+    if (c->argc == 1) q->sets = INFO_IN_DEFAULT;
     for (int i = 1; i < c->argc; i++) {
-        if (ctxArgIs(c, i, "default") || ctxArgIs(c, i, "all")) continue;
-        sectionSearch s = {c->argv[i], false};
+        sectionSearch s = {.name = c->argv[i], .last_order = -1};
         hooksEachInfoSection(compareName, &s);
-        if (!s.found) return true;
+        q->orders |= s.found;
+        if (s.found) continue;
+        if (ctxArgIs(c, i, "default")) {
+            q->sets |= INFO_IN_DEFAULT;
+        } else if (ctxArgIs(c, i, "all")) {
+            q->sets |= INFO_IN_ALL;
+        } else {
+            if (ctxArgIs(c, i, "everything")) q->sets |= INFO_IN_EVERYTHING;
+            q->asks_for_more = true;
+        }
     }
-    return false;
 }
 
 /* INFO [section ...]. Reply: "name:value" lines under section titles; unknown sections print
  * nothing. */
 void infoCommand(ctx *c) {
-    enum { TEXT_BYTES = 2048 }; /* most sections fit into this */
-    infoRequest q = {.c = c, .sets = setsNamed(c), .last_order = -1, .text = STR_EMPTY};
-    (void)strReserve(&q.text, TEXT_BYTES);
+    enum { TEXT_BYTES = 2048, KEPT_BYTES = 32 * 1024 };
+    static str kept; /* what the last call had; one within this call (by a module) has its own */
+    infoRequest q = {.last_order = -1, .text = kept};
+    kept = STR_EMPTY;
+    strClear(&q.text);
+    readNames(c, &q);
+    (void)strReserve(&q.text, TEXT_BYTES); /* most sections fit into this */
     hooksEachInfoSection(printSection, &q);
     bool all = q.sets & INFO_IN_EVERYTHING;
     for (int i = 1; i < c->argc; i++) all |= ctxArgIs(c, i, "modules");
-    if (all || asksForMore(c)) hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all, false);
+    if (all || q.asks_for_more) hooksInfoMore(&q.text, c->argv + 1, c->argc - 1, all, false);
     replyVerbatim(c, strSlice(&q.text), "txt");
-    strFree(&q.text);
+    if (q.text.cap > KEPT_BYTES || kept.ptr) {
+        strFree(&q.text);
+    } else {
+        kept = q.text;
+    }
 }

@@ -9,7 +9,9 @@
 #include "cmd/collection.h"
 #include "cmd/key_walk.h"
 #include "cmd/procs.h"
+#include "engine/block.h"
 #include "engine/hooks.h"
+#include "engine/job.h"
 #include "engine/propagate.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
@@ -211,6 +213,31 @@ void moveCommand(ctx *c) {
     replyInteger(c, 1);
 }
 
+/* How many elements a copy of the value has, about. Strings share their bytes; a module copies its
+ * values in one piece. */
+static uint64_t copiedElements(const robj *o) {
+    valueType type = objectType(o);
+    bool counts = objectForm(o) == FORM_POINTER && type != TYPE_STRING && type != TYPE_MODULE;
+    return counts ? typeOf(o)->length(o) : 0;
+}
+
+/* Places a copy, unless the destination exists. */
+static void placeCopy(ctx *c, const dbKey *to, robj *copy, bool replace) {
+    if (!jobMayStore(c)) {
+        objectFree(copy);
+        return;
+    }
+    if (!replace && findKey(c, to)) {
+        objectFree(copy);
+        replyInteger(c, 0);
+        return;
+    }
+    dbPut(to, copy);
+    ctxDatasetChanged(c, 1);
+    notifyIn(c, to->db, to->key, &eventCopyTo);
+    replyInteger(c, 1);
+}
+
 /* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 if the source is missing,
  * or the destination exists and REPLACE is not given. */
 void copyCommand(ctx *c) {
@@ -232,20 +259,20 @@ void copyCommand(ctx *c) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
-    if (!dbFindReadHead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace) ||
-        isGone(&from)) {
+    const robj *o = dbFindReadHead(from.db, from.key, from.hash, c->look);
+    if (!o || (findKey(c, &to) && !replace) || isGone(&from)) {
         replyInteger(c, 0);
         return;
     }
-    status st = dbCopy(&from, &to);
+    if (jobStartStore(c, copiedElements(o))) return;
+    robj *copy;
+    status st = dbCopy(&from, &to, &copy);
     if (st != OK) {
         replyError(c, st == ERR_DENIED ? SLICE("ERR not supported for this module key")
                                        : SLICE("ERR module key failed to copy"));
         return;
     }
-    ctxDatasetChanged(c, 1);
-    notifyIn(c, target, to.key, &eventCopyTo);
-    replyInteger(c, 1);
+    placeCopy(c, &to, copy, replace);
 }
 
 /* ------------------------------------------------------------------ whole databases */
@@ -284,18 +311,42 @@ static bool parseFlush(ctx *c) {
     return false;
 }
 
+static bool isFreed(const blockQuery *q) {
+    (void)q; /* all that was freed so far */
+    return !keyspaceTakesBack();
+}
+
+static void endFlush(ctx *c) { (void)c; /* its reply was held back */ }
+
+/* True if SYNC is to wait until the background thread has freed the keys: one database, all if `id`
+ * is -1, would take too long to be freed here. */
+static bool flushMayWait(const ctx *c, int id) {
+    enum { KEYS = 20000 };
+    uint64_t keys = 0;
+    for (int i = 0; i < storeDbCount(); i++) keys += id < 0 || i == id ? dbSize(storeDb(i)) : 0;
+    return keys >= KEYS && engineHot.job_from != UINT32_MAX && c->origin == ORIGIN_CLIENT &&
+           !c->outer && !c->below && !(c->flags & CTX_MAY_BLOCK) && !blockIsDenied(c);
+}
+
 /* Flushes a database, or all if `id` is -1. */
 static void flush(ctx *c, int id) {
     hotCheck(id >= -1);
     hotCheck(id < storeDbCount());
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : keyspaceFlushesLater();
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id, .later = later};
+    bool waits = !later && flushMayWait(c, id), apart = later || waits;
     hooksDbEvent(&event);
-    uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
+    uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), apart) : dbFlush(storeDb(id), apart);
     ctxDatasetChanged(c, removed); /* before the event: a snapshot then contains the change */
     event.kind = DB_FLUSHED;
     hooksDbEvent(&event);
     replyOk(c);
+    if (!waits || !keyspaceTakesBack()) return;
+    blockStart(c, &(blockParams){.kind = BLOCK_CUSTOM,
+                                 .ready = isFreed,
+                                 .finish = endFlush,
+                                 .not_by_user = true,
+                                 .holds_reply = true});
 }
 
 /* FLUSHDB [ASYNC|SYNC]. Reply: OK. */

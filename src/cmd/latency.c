@@ -323,12 +323,24 @@ static void adviseOnSystem(str *out) {
         "using Jemalloc. However this may create fragmentation problems.\n");
 }
 
+static void adviseOnSlices(str *out) {
+    int64_t budget_us = directive("command-slice-us");
+    strAppendFormat(
+        out,
+        "- Commands that run in slices (command-slice-us %lld) had slices of more than twice that. "
+        "A slice is long if a change had to end the command in one piece (jobs_in_one_piece in INFO "
+        "stats), or if the system gave the server no CPU time. The times of these commands in the "
+        "Slow Log are sums of slices, and no stall: others wait for a slice at a time.\n",
+        (long long)budget_us);
+}
+
 /* Prints advice on the recorded events. */
 static void advise(str *out) {
     bool slow = latencyFind(SLICE("command")) != NULL;
     bool fast = latencyFind(SLICE("fast-command")) != NULL;
     bool expire = latencyFind(SLICE("expire-cycle")) != NULL;
-    if (!slow && !fast && !expire) {
+    bool slices = latencyFind(SLICE("slice")) != NULL;
+    if (!slow && !fast && !expire && !slices) {
         strAppendText(
             out, "\nWhile there are latency events logged, I'm not able to suggest any easy fix. "
                  "Please use the Valkey community to get some help, providing this report in your "
@@ -338,6 +350,7 @@ static void advise(str *out) {
     strAppendText(out, "\nHere is some advice for you:\n\n");
     if (fast) adviseOnSystem(out);
     if (slow) adviseOnCommandLog(out);
+    if (slices) adviseOnSlices(out);
     if (expire && directive("hz") < 100) {
         strAppendText(
             out, "- In order to make the Valkey keys expiring process more incremental, try to set "

@@ -12,15 +12,20 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/options.h"
 #include "engine/reply.h"
+#include "store/compressed.h"
 #include "store/store.h"
+
+enum { WORDS_OF_ELEMENT = 2 }; /* words of a row that are computed in the time of an element */
 
 typedef struct lcsRequest {
     bool len, idx, with_match_len;
     int64_t match_len_min;
     slice a, b;
     char digits[2][NUMBER_TEXT_MAX]; /* texts of integer-encoded values */
+    char *copies[2];                 /* of a job */
 } lcsRequest;
 
 typedef struct lcsTable {
@@ -48,11 +53,13 @@ static uint64_t equalBytes(const char *bytes, size_t count, char ch) {
 }
 
 /* Computes the row for a byte of `a` from the previous row `from` (initially all ones). `to` may be
- * the same. */
-static void nextRow(const lcsTable *t, char ch, const uint64_t *from, uint64_t *to) {
+ * the same. False: nobody wants it. */
+static bool nextRow(const ctx *c, const lcsTable *t, char ch, const uint64_t *from, uint64_t *to) {
     hotCheck(t->words > 0);
+    enum { PART = 512 }; /* words between two points of a job */
     bool carry = false;
     for (size_t w = 0; w < t->words; w++) {
+        if (w % PART == PART - 1 && jobPoint(c, PART / WORDS_OF_ELEMENT)) return false;
         uint64_t match = equalBytes(t->b.ptr + w * 64, sizeMin(t->b.len - w * 64, 64), ch);
         uint64_t row = from ? from[w] : UINT64_MAX, sum;
         bool carry_1 = __builtin_add_overflow(row, row & match, &sum);
@@ -60,6 +67,7 @@ static void nextRow(const lcsTable *t, char ch, const uint64_t *from, uint64_t *
         carry = carry_1 || carry_2;
         to[w] = sum | (row & ~match);
     }
+    return !jobPoint(c, 1 + (unsigned)(t->words % PART) / WORDS_OF_ELEMENT);
 }
 
 static bool lengthIsOneMore(const lcsTable *t, size_t i, size_t j) {
@@ -69,8 +77,9 @@ static bool lengthIsOneMore(const lcsTable *t, size_t i, size_t j) {
     return !(row[(j - 1) / 64] >> (j - 1) % 64 & 1);
 }
 
-/* On ERR_NO_MEMORY nothing has to be freed. */
-static status tableBuild(lcsTable *t) {
+/* On ERR_NO_MEMORY nothing has to be freed. The table of a job that nobody wants is an empty
+ * one. */
+static status tableBuild(const ctx *c, lcsTable *t) {
     t->words = (t->b.len + 63) / 64;
     t->len = 0;
     t->rows = NULL;
@@ -80,7 +89,7 @@ static status tableBuild(lcsTable *t) {
     if (!t->rows) return ERR_NO_MEMORY;
     uint64_t *from = NULL, *to = t->rows;
     for (size_t i = 0; i < t->a.len; i++) {
-        nextRow(t, t->a.ptr[i], from, to);
+        if (!nextRow(c, t, t->a.ptr[i], from, to)) return OK;
         from = to;
         if (t->whole) to += t->words;
     }
@@ -89,6 +98,12 @@ static status tableBuild(lcsTable *t) {
 }
 
 /* ------------------------------------------------------------------ replies */
+
+/* jobPoint() of a loop in which `at` becomes less in steps of one or two. */
+static bool tracePoint(const ctx *c, size_t at) {
+    enum { STEPS = 512, POINTS = 32 };
+    return unlikely(at % STEPS < 2) && jobPoint(c, POINTS);
+}
 
 static void replyRange(ctx *c, size_t from, size_t count) {
     hotCheck(count > 0);
@@ -113,7 +128,7 @@ static void replyIndexes(ctx *c, const lcsRequest *r, const lcsTable *t) {
     respDeferred matches = respDeferBegin(c->out);
     int64_t match_count = 0;
     size_t i = t->a.len, j = t->b.len, run = 0; /* bytes matched from (i, j) on */
-    for (size_t left = t->len; left > 0;) {
+    for (size_t left = t->len; left > 0 && !tracePoint(c, i + j);) {
         if (t->a.ptr[i - 1] == t->b.ptr[j - 1]) {
             i--, j--, run++, left--;
             continue;
@@ -137,7 +152,7 @@ static status replySubsequence(ctx *c, const lcsTable *t) {
     if (!text) return ERR_NO_MEMORY;
     text->len = t->len;
     size_t i = t->a.len, j = t->b.len;
-    for (size_t left = t->len; left > 0;) {
+    for (size_t left = t->len; left > 0 && !tracePoint(c, i + j);) {
         if (t->a.ptr[i - 1] == t->b.ptr[j - 1]) {
             i--, j--;
             text->bytes[--left] = t->a.ptr[i];
@@ -174,6 +189,17 @@ static bool findTexts(ctx *c, lcsRequest *r) {
     return true;
 }
 
+/* Others may compress and expand the values while a job is suspended, unless they are too long. */
+static void copyTexts(lcsRequest *r) {
+    slice *texts[2] = {&r->a, &r->b};
+    hotCheck(!r->copies[0]);
+    for (int i = 0; i < 2; i++) {
+        if (texts[i]->len > COMPRESSED_TEXT_MAX) continue;
+        r->copies[i] = memDup(texts[i]->ptr, texts[i]->len);
+        texts[i]->ptr = r->copies[i];
+    }
+}
+
 /* False: the error was replied. */
 static bool parseOptions(ctx *c, lcsRequest *r) {
     for (int i = 3; i < c->argc; i++) {
@@ -203,6 +229,21 @@ static bool isTooLarge(const lcsRequest *r) {
            bytes > (uint64_t)engineBulkMax();
 }
 
+static void replyLcs(ctx *c, const lcsRequest *r) {
+    lcsTable t = {.a = r->a, .b = r->b, .whole = !r->len};
+    status st = tableBuild(c, &t);
+    if (st == OK && r->idx) {
+        replyIndexes(c, r, &t);
+    } else if (st == OK && r->len) {
+        replyInteger(c, (int64_t)t.len);
+    } else if (st == OK) {
+        st = replySubsequence(c, &t);
+    }
+    if (st != OK)
+        replyError(c, SLICE("ERR Insufficient memory, failed allocating transient memory for LCS"));
+    memFree(t.rows);
+}
+
 /* LCS key key [LEN] [IDX] [MINMATCHLEN n] [WITHMATCHLEN]. Reply: the subsequence; with LEN its
  * length; with IDX the matching ranges in both strings and the length. */
 void lcsCommand(ctx *c) {
@@ -214,18 +255,8 @@ void lcsCommand(ctx *c) {
                             "proto-max-bulk-len"));
         return;
     }
-    lcsTable t = {.a = r.a, .b = r.b, .whole = !r.len};
-    status st = tableBuild(&t);
-    if (st != OK) {
-        replyError(c, SLICE("ERR Insufficient memory, failed allocating transient memory for LCS"));
-        return;
-    }
-    if (r.idx) {
-        replyIndexes(c, &r, &t);
-    } else if (r.len) {
-        replyInteger(c, (int64_t)t.len);
-    } else if (replySubsequence(c, &t) != OK) {
-        replyError(c, SLICE("ERR Insufficient memory, failed allocating transient memory for LCS"));
-    }
-    memFree(t.rows);
+    if (jobStart(c, r.a.len * ((r.b.len + 63) / 64 + 1) / WORDS_OF_ELEMENT)) return;
+    if (unlikely(c->flags & CTX_SLICED)) copyTexts(&r);
+    replyLcs(c, &r);
+    for (int i = 0; i < 2; i++) memFree(r.copies[i]);
 }

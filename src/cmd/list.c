@@ -157,7 +157,7 @@ void rpopCommand(ctx *c) { pop(c, false); }
 /* LLEN key. Reply: number of elements. */
 void llenCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)listLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_LIST, &o)) replyInteger(c, collectionCount(o, listLength));
 }
 
 /* Converts an index that may count from the end to one from the front; false if it is out of
@@ -350,18 +350,67 @@ void ltrimCommand(ctx *c) {
     replyOk(c);
 }
 
+/* For commands that search in slices, and change the list then: looks it up again, as others were
+ * executed since. False: the list is not changed any more. */
+static bool mayChange(ctx *c, robj **o) {
+    if (likely(!(c->flags & CTX_SLICED))) return true;
+    if (!jobMayStore(c)) return false;
+    check(findWrite(c, o));
+    check(*o != NULL); /* nobody has changed it */
+    return true;
+}
+
+enum { LREM_FEW = 256 }; /* more elements are searched for again when they are removed */
+
+typedef struct equalPlaces {
+    size_t at[LREM_FEW], count; /* indexes; if there are more, `count` is LREM_FEW + 1 */
+} equalPlaces;
+
+/* Finds the first or last `most` elements that are equal to `item`. */
+static void findEqual(const ctx *c, const robj *o, const listpackItem *item, size_t most,
+                      bool from_back, equalPlaces *out) {
+    size_t length = listLength(o), i = 0;
+    listCursor cursor;
+    listpackItem element;
+    out->count = 0;
+    listCursorInit(&cursor, o, from_back ? length - 1 : 0, from_back);
+    for (; out->count < most && listNextItem(&cursor, &element) && !jobPoint(c, 1); i++) {
+        if (!listpackItemEquals(&element, item)) continue;
+        if (out->count < LREM_FEW) out->at[out->count] = from_back ? length - 1 - i : i;
+        if (out->count++ == LREM_FEW) break;
+    }
+    listCursorClear(&cursor);
+}
+
+/* Removes the elements at these indexes, the greatest one first. */
+static robj *deletePlaces(robj *o, const equalPlaces *p, bool from_back) {
+    hotCheck(p->count <= LREM_FEW);
+    for (size_t i = 0; i < p->count; i++)
+        o = listDelete(o, p->at[from_back ? i : p->count - 1 - i], 1);
+    return o;
+}
+
 /* LREM key count element. Reply: number of elements removed. */
 void lremCommand(ctx *c) {
     hotCheck(c->argc == 4);
     int64_t count;
     robj *o;
+    equalPlaces found = {.count = LREM_FEW + 1};
     if (!collectionArgCount(c, 2, &count)) return;
     if (!findWrite(c, &o)) return;
     size_t removed = 0;
+    if (o && jobStartStore(c, listLength(o))) return;
     if (o) {
         listpackItem item = listpackItemOf(c->argv[3]);
         size_t most = count ? (size_t)(count < 0 ? -count : count) : SIZE_MAX;
-        o = listDeleteEqual(o, &item, most, count < 0, &removed);
+        if (c->flags & CTX_SLICED) findEqual(c, o, &item, most, count < 0, &found);
+        if (!mayChange(c, &o)) return;
+        if (found.count <= LREM_FEW) {
+            removed = found.count;
+            o = deletePlaces(o, &found, count < 0);
+        } else {
+            o = listDeleteEqual(o, &item, most, count < 0, &removed);
+        }
         if (removed) {
             storeReduced(c, o, &eventLrem, removed);
         } else {
@@ -372,13 +421,13 @@ void lremCommand(ctx *c) {
 }
 
 /* Index of the first occurrence of an element; false if there is none. */
-static bool findFirst(const robj *o, slice text, size_t *index) {
+static bool findFirst(const ctx *c, const robj *o, slice text, size_t *index) {
     hotCheck(!o || objectType(o) == TYPE_LIST);
     listpackItem wanted = listpackItemOf(text), item;
     listCursor at;
     bool found = false;
     listCursorInit(&at, o, 0, false);
-    for (*index = 0; !found && listNextItem(&at, &item); ++*index)
+    for (*index = 0; !found && listNextItem(&at, &item) && !jobPoint(c, 1); ++*index)
         found = listpackItemEquals(&item, &wanted);
     listCursorClear(&at);
     if (found) --*index;
@@ -401,9 +450,11 @@ void linsertCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
+    if (jobStartStore(c, listLength(o))) return;
+    bool found = findFirst(c, o, c->argv[3], &index);
+    if (!mayChange(c, &o)) return;
     listLimits most = listLimitsNow();
     o = listPrepare(o, &c->argv[4], 1, &most);
-    bool found = findFirst(o, c->argv[3], &index);
     if (found) o = listInsert(o, index, c->argv[4], after);
     int64_t length = found ? (int64_t)listLength(o) : -1;
     collectionPlace(c, 1, o);

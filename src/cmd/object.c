@@ -3,6 +3,7 @@
  * OBJECT and MEMORY: encoding and memory use of values. Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "store/store.h"
@@ -22,7 +23,7 @@ static const robj *findWithoutAccess(ctx *c) {
 /* OBJECT ENCODING key. */
 void objectEncodingCommand(ctx *c) {
     const robj *o = findWithoutAccess(c);
-    if (o) replyBulkText(c, typeOf(o)->encoding(o));
+    if (o) replyBulkText(c, objectEncoding(o));
 }
 
 /* OBJECT REFCOUNT key. Reply: 1, because objects are not shared. */
@@ -79,6 +80,13 @@ void objectHelpCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ MEMORY */
 
+/* Elements whose memory is asked for. Modules' values are measured in one piece. */
+static uint64_t mostSampled(const robj *o, uint64_t samples) {
+    if (objectType(o) == TYPE_STRING || objectType(o) == TYPE_MODULE) return 0;
+    uint64_t length = typeOf(o)->length(o);
+    return samples ? sizeMin(samples, length) : length;
+}
+
 /* MEMORY USAGE key [SAMPLES count]. Reply: bytes, null if the key is missing. Expired keys are
  * included, as they use memory. */
 void memoryUsageCommand(ctx *c) {
@@ -97,6 +105,7 @@ void memoryUsageCommand(ctx *c) {
     }
     slice key = c->argv[2];
     const robj *o = dbPeek(c->db, key, storeHash(key));
+    if (o && jobStart(c, mostSampled(o, (uint64_t)samples))) return;
     if (o) {
         replyInteger(c, (int64_t)objectMemoryAt(o, dbId(c->db), (size_t)samples));
     } else {

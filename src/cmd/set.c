@@ -146,7 +146,7 @@ void smismemberCommand(ctx *c) {
 /* SCARD key. Reply: number of members. */
 void scardCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)setLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_SET, &o)) replyInteger(c, collectionCount(o, setLength));
 }
 
 void setReplyAll(ctx *c, const robj *o) {
@@ -198,6 +198,7 @@ void srandmemberCommand(ctx *c) {
     }
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, setLength(o));
+    if (jobStart(c, wanted)) return;
     if (o && count < -DRAWS_MANY) {
         outmark mark = outbufMark(c->out);
         setRandom(o, DRAWS_PROBED, false, replyMember, c);
@@ -268,6 +269,7 @@ static void popAll(ctx *c, const robj *o) {
     hotCheck(!o || objectType(o) == TYPE_SET);
     size_t count = setLength(o);
     setReplyAll(c, o);
+    if (!jobMayStore(c)) return;
     slice words[2] = {keyspaceDeleteCommandName(), c->argv[1]};
     ctxPropagateAs(c, 2, words);
     collectionChanged(c, c->argv[1], &eventSpop, count);
@@ -284,7 +286,7 @@ static void popMany(ctx *c) {
     if (!o || count == 0) {
         replySet(c, 0);
     } else if ((uint64_t)count >= setLength(o)) {
-        popAll(c, o);
+        if (!jobStartStore(c, setLength(o))) popAll(c, o);
     } else {
         replySet(c, count);
         popSome(c, o, (size_t)count);

@@ -64,6 +64,13 @@ static bool runsAsJob(ctx *c, sources *s, bool all) {
     return true;
 }
 
+/* The same for a command that stores the result. */
+static bool storesAsJob(ctx *c, sources *s, bool all) {
+    if (!jobStartStore(c, workOf(s, all))) return false;
+    memFree(s->sets);
+    return true;
+}
+
 /* Destination of the members: replied, collected in a set, or only counted. */
 typedef struct result {
     ctx *c;
@@ -188,7 +195,7 @@ void sinterCommand(ctx *c) {
 void sinterstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s)) return;
+    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, false)) return;
     result r = {.c = c, .limits = setLimitsNow()};
     if (!s.missing) {
         qsort(s.sets, s.count, sizeof(*s.sets), compareLengths);
@@ -328,7 +335,7 @@ void sunionCommand(ctx *c) {
 void sunionstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s)) return;
+    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, true)) return;
     robj *into = unite(c, &s);
     memFree(s.sets);
     collectionStore(c, 1, into, &eventSunionstore);
@@ -473,7 +480,7 @@ void sdiffCommand(ctx *c) {
 void sdiffstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s)) return;
+    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, true)) return;
     result r = {.c = c, .limits = setLimitsNow()};
     r.into = newResult(c, &r.limits);
     if (s.sets[0] && !objectIsPacked(s.sets[0]))

@@ -39,6 +39,7 @@ typedef struct sorter {
     sortKey *keys;
     str bytes, text_bytes; /* storage of the texts of `items` and `texts` */
     str name;              /* name of the key looked up last, or a text to be transformed */
+    compressedMark mark;   /* before the values that are looked up */
     robj *into;            /* STORE: the list under construction */
     keyCompareProc *compare;
 } sorter;
@@ -137,7 +138,7 @@ static void applyLimit(sorter *s, size_t length) {
 static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits, slice *out) {
     const char *star = memchr(pattern.ptr, '*', pattern.len);
     if (!star) return false;
-    compressedReclaim(); /* what was looked up before has been copied */
+    compressedFreeSince(s->mark); /* what was looked up before has been copied */
     slice suffix = sliceMake(star + 1, (size_t)(pattern.ptr + pattern.len - star - 1));
     slice field = {NULL, 0};
     for (size_t i = 0; i + 2 < suffix.len && !field.ptr; i++) {
@@ -450,6 +451,7 @@ static bool sortAll(ctx *c, sorter *s) {
         s->by = 0;
     }
     gather(s);
+    s->mark = compressedSetMark();
     if (s->unsorted || jobPoint(c, 0)) return true;
     s->keys = memNewArray(sortKey, s->item_count + 1);
     if (s->alpha) {
@@ -483,7 +485,8 @@ static bool findSource(ctx *c, sorter *s) {
         /* As in Valkey, SORT converts a sorted set from listpack to skiplist, visible to OBJECT
          * ENCODING. */
         const packLimits nothing = {0, 0};
-        check(dbFind(c->db, c->argv[1], collectionHash(c, 1), c->look, &c->at) == o);
+        o = dbFind(c->db, c->argv[1], collectionHash(c, 1), c->look, &c->at);
+        check(o != NULL); /* another object than before if the value was compressed */
         o = zsetPrepare(o, 1, 0, &nothing);
         collectionPlace(c, 1, o);
     }
@@ -492,19 +495,25 @@ static bool findSource(ctx *c, sorter *s) {
 }
 
 /* True if all that the result depends on is in the value: only then it may be read in slices. */
-static bool looksNothingUp(const sorter *s) {
-    return !s->store && (!s->by || s->unsorted) && !s->get_count;
+static bool looksNothingUp(const sorter *s) { return (!s->by || s->unsorted) && !s->get_count; }
+
+/* Makes the command a job if the value is large. */
+static bool runsInSlices(ctx *c, const sorter *s) {
+    if (!s->o || !looksNothingUp(s)) return false;
+    uint64_t length = typeOf(s->o)->length(s->o);
+    return s->store ? jobStartStore(c, length) : jobStart(c, length);
 }
 
 static void run(ctx *c, bool reads_only) {
     sorter s = {.reads_only = reads_only};
     if (!parseRequest(c, &s)) goto done;
     if (!findSource(c, &s)) goto done;
-    if (s.o && looksNothingUp(&s) && jobStart(c, typeOf(s.o)->length(s.o))) goto done;
+    if (runsInSlices(c, &s)) goto done;
     if (s.o && !sortAll(c, &s)) goto done;
     if (s.store) {
         visitResult(c, &s, storeResult);
-        if (s.into) engineHot.dirty += listLength(s.into) - 1; /* counts as a change of each */
+        if (s.into && jobMayStore(c)) /* counts as a change of each element */
+            engineHot.dirty += listLength(s.into) - 1;
         collectionStore(c, s.store, s.into, &eventSortstore);
     } else {
         replyArray(c, (int64_t)s.count * (s.get_count ? s.get_count : 1));

@@ -205,8 +205,10 @@ int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, 
     respDeferred array = respDeferBegin(c->out);
     streamCursorInit(&at, s, start, end, backwards);
     while ((count == 0 || (uint64_t)found < count) && streamCursorNext(&at, &id, &fields)) {
+        unsigned items = (unsigned)fields.left;
         streamReplyEntry(c, id, fields);
         found++;
+        if (jobPoint(c, 1 + items)) break;
     }
     streamCursorClear(&at);
     respDeferEnd(c->out, array, '*', c->proto, found);

@@ -39,6 +39,7 @@ static void replySummary(ctx *c, const streamGroup *g) {
          o = streamConsumerNext(&names)) {
         char digits[NUMBER_TEXT_MAX];
         uint64_t pending = streamConsumerPending(o);
+        if (jobPoint(c, 1)) break;
         if (!pending) continue;
         replyArray(c, 2);
         replyBulk(c, streamConsumerName(o));
@@ -96,6 +97,7 @@ static void replyPending(ctx *c, const streamGroup *g, const pendingRange *range
     streamPendingSeek(&at, g, of, range->start);
     while (found < range->count && streamPendingNext(&at, &p) && !streamIdLess(range->end, p.id)) {
         int64_t idle_ms = idleMs(c, &p);
+        if (jobPoint(c, 1)) break;
         if (idle_ms < range->min_idle_ms) continue;
         replyArray(c, 4);
         streamReplyId(c, p.id);
@@ -105,6 +107,13 @@ static void replyPending(ctx *c, const streamGroup *g, const pendingRange *range
         found++;
     }
     respDeferEnd(c->out, array, '*', c->proto, found);
+}
+
+/* How many pending entries are looked at, at most. */
+static uint64_t mostPending(const streamGroup *g, const pendingRange *range) {
+    uint64_t all = streamPendingCount(g);
+    if (range->count <= 0) return 0;
+    return range->min_idle_ms > 0 ? all : sizeMin((uint64_t)range->count, all);
 }
 
 /* XPENDING key group [[IDLE min-idle-time] start end count [consumer]]. Reply: number, first and
@@ -117,6 +126,7 @@ void xpendingCommand(ctx *c) {
     bool summary = c->argc == 3;
     if (!summary && !parsePending(c, &range)) return;
     if (!findGroup(c, false, &s, &g)) return;
+    if (jobStart(c, summary ? streamConsumerCount(g) : mostPending(g, &range))) return;
     if (summary) {
         replySummary(c, g);
     } else {

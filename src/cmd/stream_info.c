@@ -5,6 +5,9 @@
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
 
+/* For jobStart() and jobPoint(): what is replied for each takes as long as so many elements. */
+enum { CONSUMER_FIELDS = 5, GROUP_FIELDS = 8 };
+
 /* Looks up the stream at argument 2, which must exist. */
 static bool findStream(ctx *c, stream **s) {
     if (!streamFindRead(c, 2, s)) return false;
@@ -77,6 +80,7 @@ static void replyPending(ctx *c, const streamGroup *g, const streamConsumer *of,
         replyInteger(c, p.delivered_ms);
         replyInteger(c, (int64_t)p.deliveries);
         found++;
+        if (jobPoint(c, 1)) break;
     }
     respDeferEnd(c->out, array, '*', c->proto, (int64_t)found);
 }
@@ -94,20 +98,20 @@ static void replyConsumerFull(ctx *c, const streamGroup *g, const streamConsumer
 }
 
 /* Entries that XNACK has released: those of the consumer without a name, delivered at 0. */
-static int64_t countReleased(const streamGroup *g) {
+static int64_t countReleased(const ctx *c, const streamGroup *g) {
     const streamConsumer *nobody = streamConsumerFind(g, SLICE(""));
     streamPendingCursor at;
     streamPending p;
     int64_t count = 0;
     if (!nobody) return 0;
     streamPendingSeek(&at, g, nobody, STREAM_ID_MIN);
-    while (streamPendingNext(&at, &p)) count += p.delivered_ms == 0;
+    while (streamPendingNext(&at, &p) && !jobPoint(c, 1)) count += p.delivered_ms == 0;
     return count;
 }
 
 static void replyGroupFull(ctx *c, const stream *s, const streamGroup *g, uint64_t most) {
     orderedCursor at;
-    int64_t released = countReleased(g);
+    int64_t released = countReleased(c, g);
     replyMap(c, released ? 8 : 7);
     replyBulkText(c, "name");
     replyBulk(c, streamGroupName(g));
@@ -120,8 +124,25 @@ static void replyGroupFull(ctx *c, const stream *s, const streamGroup *g, uint64
     replyBulkText(c, "consumers");
     replyArray(c, (int64_t)streamConsumerCount(g));
     for (const streamConsumer *consumer = streamConsumerFirst(g, &at); consumer;
-         consumer = streamConsumerNext(&at))
+         consumer = streamConsumerNext(&at)) {
         replyConsumerFull(c, g, consumer, most);
+        if (jobPoint(c, CONSUMER_FIELDS)) break;
+    }
+}
+
+/* What replyFull() visits, at most. */
+static uint64_t mostInFull(const stream *s, uint64_t most) {
+    orderedCursor at;
+    uint64_t sum = streamReplyMost(s, (int64_t)most);
+    hotCheck(most <= INT64_MAX);
+    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
+        const streamConsumer *nobody = streamConsumerFind(g, SLICE(""));
+        uint64_t pending = streamPendingCount(g), consumers = streamConsumerCount(g);
+        if (most && most < pending) pending = sizeMin(pending, most * (1 + consumers));
+        sum += pending + consumers * CONSUMER_FIELDS + GROUP_FIELDS;
+        if (nobody) sum += streamConsumerPending(nobody);
+    }
+    return sum;
 }
 
 static void replyFull(ctx *c, const stream *s, uint64_t most) {
@@ -132,8 +153,10 @@ static void replyFull(ctx *c, const stream *s, uint64_t most) {
     (void)streamReplyRange(c, s, STREAM_ID_MIN, STREAM_ID_MAX, false, most);
     replyBulkText(c, "groups");
     replyArray(c, (int64_t)streamGroupCount(s));
-    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at))
+    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
         replyGroupFull(c, s, g, most);
+        if (jobPoint(c, GROUP_FIELDS)) break;
+    }
 }
 
 /* Parses FULL [COUNT count] from argument 3 on. */
@@ -157,7 +180,8 @@ void xinfoStreamCommand(ctx *c) {
     int64_t count;
     if (!findStream(c, &s)) return;
     if (c->argc > 3) {
-        if (parseFull(c, &count)) replyFull(c, s, (uint64_t)count);
+        if (!parseFull(c, &count) || jobStart(c, mostInFull(s, (uint64_t)count))) return;
+        replyFull(c, s, (uint64_t)count);
         return;
     }
     replyMap(c, 10 + streamProducersInfoFields(s));
@@ -173,9 +197,10 @@ void xinfoStreamCommand(ctx *c) {
 void xinfoGroupsCommand(ctx *c) {
     stream *s;
     orderedCursor at;
-    if (!findStream(c, &s)) return;
+    if (!findStream(c, &s) || jobStart(c, streamGroupCount(s) * GROUP_FIELDS)) return;
     replyArray(c, (int64_t)streamGroupCount(s));
     for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
+        if (jobPoint(c, GROUP_FIELDS)) break;
         replyMap(c, 6);
         replyBulkText(c, "name");
         replyBulk(c, streamGroupName(g));
@@ -200,8 +225,10 @@ void xinfoConsumersCommand(ctx *c) {
                          (int)c->argv[3].len, c->argv[3].ptr, (int)c->argv[2].len, c->argv[2].ptr);
         return;
     }
+    if (jobStart(c, streamConsumerCount(g) * CONSUMER_FIELDS)) return;
     replyArray(c, (int64_t)streamConsumerCount(g));
     for (const streamConsumer *o = streamConsumerFirst(g, &at); o; o = streamConsumerNext(&at)) {
+        if (jobPoint(c, CONSUMER_FIELDS)) break;
         int64_t active_ms = streamConsumerActive(o);
         replyMap(c, 4);
         replyBulkText(c, "name");

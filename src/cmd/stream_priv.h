@@ -4,7 +4,9 @@
 #ifndef CMD_STREAM_PRIV_H
 #define CMD_STREAM_PRIV_H
 
+#include "base/bytes.h"
 #include "cmd/collection.h"
+#include "engine/job.h"
 #include "store/type_stream.h"
 
 /* ---- ids ---- */
@@ -108,6 +110,10 @@ void streamReplyEntryParts(ctx *c, streamId id, streamFields fields);
  * their number. */
 int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, bool backwards,
                          uint64_t count);
+/* For jobStart(): the most that it replies if `count` was given; 0 or less: no limit. */
+static inline uint64_t streamReplyMost(const stream *s, int64_t count) {
+    return count > 0 ? sizeMin((uint64_t)count, streamLength(s)) : streamLength(s);
+}
 /* Replies the entry with this id; false if there is none, and nothing was replied. */
 bool streamReplyOne(ctx *c, const stream *s, streamId id);
 

@@ -31,7 +31,7 @@ static void replyRange(ctx *c, bool backwards) {
         replyArray(c, 0);
     } else if (count == 0) {
         replyNullArray(c);
-    } else {
+    } else if (!jobStart(c, streamReplyMost(s, count))) {
         (void)streamReplyRange(c, s, start, end, backwards, count < 0 ? 0 : (uint64_t)count);
     }
 }

@@ -226,6 +226,7 @@ static void replyAfter(ctx *c, const readOptions *p, const stream *s, streamId s
         countEntry(p, fields);
         streamReplyEntry(c, id, fields);
         found++;
+        if (jobPoint(c, 1)) break;
     }
     streamCursorClear(&at);
     respDeferEnd(c->out, array, '*', c->proto, found);
@@ -451,6 +452,20 @@ static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans)
     memFree(words);
 }
 
+/* True if XREAD is or becomes a job. */
+static bool isReadByJob(ctx *c, const readOptions *p, const readPlan *plans) {
+    uint64_t most = 0;
+    for (int i = p->first; i < p->end; i++) {
+        const readPlan *plan = &plans[i - p->first];
+        if (hasAfter(plan->s, plan->after)) most += streamReplyMost(plan->s, p->count);
+    }
+    if (likely(most < engineHot.job_from)) return false;
+    for (int i = p->first; i < p->end; i++) {
+        if (!plans[i - p->first].s) return false; /* its event comes amid the reply */
+    }
+    return jobStart(c, most);
+}
+
 static void readOrBlock(ctx *c, bool of_group) {
     readOptions p;
     readReply r = {.count = 0};
@@ -460,7 +475,11 @@ static void readOrBlock(ctx *c, bool of_group) {
     for (int i = p.first; i < p.end; i++) {
         if (!planStream(c, &p, i, &plans[i - p.first])) goto done;
     }
-    if (of_group) ctxPropagateNothing(c); /* but for what is propagated instead */
+    if (of_group) {
+        ctxPropagateNothing(c); /* but for what is propagated instead */
+    } else if (isReadByJob(c, &p, plans)) {
+        goto done;
+    }
     for (int i = p.first; i < p.end && hasRoom(&p); i++) serve(c, &p, i, &plans[i - p.first], &r);
     if (r.count) {
         respDeferEnd(c->out, r.head, c->proto == 2 ? '*' : '%', c->proto, r.count);

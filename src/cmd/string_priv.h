@@ -9,7 +9,17 @@
 #include <stdint.h>
 
 #include "engine/ctx.h"
+#include "engine/job.h"
+#include "store/compressed.h"
 #include "store/object.h"
+
+/* jobStart() for a command that reads `len` bytes of a text, so many in the time of an element.
+ * Texts that may be of compressed values are read in one piece: they are valid until the end of the
+ * next command. */
+enum { STRING_ELEMENT_BYTES = 512 };
+static inline bool stringJobStart(ctx *c, size_t len) {
+    return unlikely(len > COMPRESSED_TEXT_MAX) && jobStart(c, len / STRING_ELEMENT_BYTES);
+}
 
 /* Replies a string value as a bulk: by reference if it is stored in a blob. */
 void stringReply(ctx *c, const robj *o);

@@ -10,6 +10,7 @@
 #include "cmd/procs.h"
 #include "cmd/scan.h"
 #include "cmd/zset_priv.h"
+#include "engine/job.h"
 
 packLimits zsetLimitsNow(void) {
     return (packLimits){.entries = (size_t)cmdConf.zset_max_listpack_entries,
@@ -162,9 +163,12 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
     hotCheck(arg_index <= c->argc);
     hotCheck(!o || objectType(o) == TYPE_ZSET);
     bool emptied = range->count == zsetLength(o);
-    zsetRemoveRange(&o, range);
-    collectionPlace(c, arg_index, o);
-    if (event != &eventZpopmin && event != &eventZpopmax) {
+    bool pops = event == &eventZpopmin || event == &eventZpopmax;
+    if (pops || !emptied) { /* else all are freed with the value, in the background */
+        zsetRemoveRange(&o, range);
+        collectionPlace(c, arg_index, o);
+    }
+    if (!pops) {
         collectionReduced(c, arg_index, event, range->count, emptied);
         return;
     }
@@ -196,7 +200,7 @@ void zremCommand(ctx *c) {
 /* ZCARD key. Reply: number of members. */
 void zcardCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)zsetLength(o) : 0);
+    if (collectionFindToCount(c, 1, TYPE_ZSET, &o)) replyInteger(c, collectionCount(o, zsetLength));
 }
 
 static void replyScore(ctx *c, const robj *o, slice member) {
@@ -290,6 +294,7 @@ static void replyRandom(ctx *c, int64_t count, bool scores) {
     if (!findRead(c, &o)) return;
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, zsetLength(o));
+    if (jobStart(c, wanted)) return;
     pairReply r = {.c = c, .scores = scores};
     if (o && count < -DRAWS_MANY) {
         outmark mark = outbufMark(c->out);

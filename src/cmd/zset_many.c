@@ -368,7 +368,8 @@ static uint64_t workOf(const job *j) {
 
 /* Makes the command a job in slices if it has much to do: then the sources are freed. */
 static bool runsInSlices(ctx *c, job *j) {
-    if (!jobStart(c, workOf(j))) return false;
+    uint64_t work = workOf(j);
+    if (!(j->stores ? jobStartStore(c, work) : jobStart(c, work))) return false;
     memFree(j->sources);
     return true;
 }
@@ -425,12 +426,16 @@ static void propagateBuilt(ctx *c, zsetBuilder *built) {
 
 static void storeJob(ctx *c, setOperation operation, const keyEvent *event) {
     job j = {.operation = operation, .stores = true};
-    if (!parseJob(c, &j, 2)) return;
+    if (!parseJob(c, &j, 2) || runsInSlices(c, &j)) return;
     zsetBuilder built;
     zsetBuilderInit(&built);
     compute(&j, &built);
     memFree(j.sources);
-    if (unlikely(j.aggregate == AGGREGATE_COUNT)) propagateBuilt(c, &built);
+    if (jobPoint(c, 0)) {
+        zsetBuilderClear(&built);
+        return;
+    }
+    if (unlikely(j.aggregate == AGGREGATE_COUNT) && jobMayStore(c)) propagateBuilt(c, &built);
     packLimits most = zsetLimitsNow();
     collectionStore(c, 1, zsetBuilderTake(&built, c->argv[1], &most), event);
 }

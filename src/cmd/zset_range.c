@@ -231,9 +231,8 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 /* A new object with the selected members. In Valkey only a range of ranks is sized in advance: the
  * others begin packed, where a score of -0 becomes 0, also when they outgrow that encoding
  * later. */
-static robj *copyRange(const ctx *c, const query *q, const robj *o) {
+static robj *copyRange(const ctx *c, const query *q, const robj *o, zsetRange r) {
     hotCheck(!o || objectType(o) == TYPE_ZSET);
-    zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();
     zsetBuilder into;
@@ -246,6 +245,7 @@ static robj *copyRange(const ctx *c, const query *q, const robj *o) {
         packed = packed && i < most.entries && pair.member.len <= most.bytes;
         if (packed && pair.score == 0) pair.score = 0;
         zsetBuilderAppend(&into, &pair);
+        if (jobPoint(c, 1)) break;
     }
     return zsetBuilderTake(&into, c->argv[1], &most);
 }
@@ -257,7 +257,10 @@ void zrangestoreCommand(ctx *c) {
     robj *o;
     if (!parseQuery(c, &q, 3)) return;
     if (!collectionFindRead(c, 2, TYPE_ZSET, &o)) return;
-    collectionStore(c, 1, o ? copyRange(c, &q, o) : NULL, &eventZrangestore);
+    zsetRange r = {0, 0};
+    if (o) r = findMembers(&q, o);
+    if (jobStartStore(c, r.count)) return;
+    collectionStore(c, 1, copyRange(c, &q, o, r), &eventZrangestore);
 }
 
 /* ------------------------------------------------------------------ counting, removing */

@@ -119,13 +119,11 @@ static void printMemory(str *out) {
 }
 
 static void printStats(str *out) {
-    strAppendFormat(
-        out,
-        "active_defrag_hits:%llu\r\nactive_defrag_misses:%llu\r\nactive_defrag_key_hits:%llu\r\n"
-        "active_defrag_key_misses:%llu\r\ntotal_active_defrag_time:%llu\r\n",
-        (unsigned long long)defrag.done.moved, (unsigned long long)defrag.done.kept,
-        (unsigned long long)defrag.done.keys_moved, (unsigned long long)defrag.done.keys_kept,
-        (unsigned long long)defrag.us / 1000);
+    strAppendField(out, "active_defrag_hits", defrag.done.moved);
+    strAppendField(out, "active_defrag_misses", defrag.done.kept);
+    strAppendField(out, "active_defrag_key_hits", defrag.done.keys_moved);
+    strAppendField(out, "active_defrag_key_misses", defrag.done.keys_kept);
+    strAppendField(out, "total_active_defrag_time", defrag.us / 1000);
     strAppendText(out, "current_active_defrag_time:0\r\n"); /* a pass never blocks commands */
 }
 

@@ -45,7 +45,10 @@ static void sortByOrder(sortKey *keys, size_t count) {
         from = to;
         to = kept;
     }
-    if (from != keys) memcpy(keys, from, count * sizeof(*keys));
+    for (size_t i = 0; from != keys && i < count; i += CHUNK) {
+        memcpy(keys + i, from + i, (count - i < CHUNK ? count - i : CHUNK) * sizeof(*keys));
+        (void)fiberPoint(POINTS);
+    }
     memFree(spare);
 }
 
@@ -58,5 +61,6 @@ void keySort(sortKey *keys, size_t count, keyCompareProc *compare, void *context
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && keys[end].order == keys[i].order;) end++;
         if (end - i > 1) qsort_r(keys + i, end - i, sizeof(*keys), compare, context);
+        if (i / CHUNK != end / CHUNK) (void)fiberPoint(POINTS);
     }
 }

@@ -50,6 +50,14 @@ static inline listNode *listFirst(const list *l) { return listIsEmpty(l) ? NULL 
 static inline listNode *listNext(const list *l, const listNode *n) {
     return n->next == &l->head ? NULL : n->next;
 }
+/* Moves all nodes to an empty list. */
+static inline void listMoveAll(list *to, list *from) {
+    hotCheck(listIsEmpty(to));
+    if (listIsEmpty(from)) return;
+    *to = *from;
+    to->head.next->prev = to->head.prev->next = &to->head;
+    listInit(from);
+}
 
 #define LIST_OWNER(node, type, field) CONTAINER_OF(node, type, field)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Building, freeing and verifying whole trees of ds/ordered.h. Not thread-safe. */
+#include "base/fiber.h"
 #include "ds/ordered_private.h"
 
 /* ------------------------------------------------------------------ filling */
@@ -52,6 +53,7 @@ void orderedFill(orderedIndex *x, const orderedType *type, void *const *entries,
         size_t from = count * i / nodes, end = count * (i + 1) / nodes;
         last = fillLeaf(x, type, entries + from, end - from, last);
         records[i] = leafRecord(last, type);
+        (void)fiberPoint((unsigned)(end - from)); /* a part of a tree is of no use */
     }
     for (; nodes > 1; x->levels++) nodes = fillLevel(x, records, nodes);
     x->root = records[0].node;

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "ds/hashtable.h"
 
@@ -548,6 +549,7 @@ void quicklistFree(quicklist *q) {
 }
 
 quicklist *quicklistCopy(const quicklist *q) {
+    enum { NODE_POINTS = 32 }; /* a node takes as long as so many elements */
     quicklist *copy = memNew(quicklist);
     for (const quicklistNode *n = q->head; n; n = n->next) {
         size_t size = blockSize(n);
@@ -556,6 +558,7 @@ quicklist *quicklistCopy(const quicklist *q) {
         quicklistNode *twin = newNode(bytes, n->size, n->count, n->plain);
         twin->compressed = n->compressed;
         link(copy, copy->tail, twin, NULL);
+        (void)fiberPoint(NODE_POINTS); /* the copy is freed as a whole if nobody wants it */
     }
     copy->count = q->count;
     copy->fill = q->fill;

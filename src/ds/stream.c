@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Streams (stream.h): nodes, entries, trimming. Main thread only, but for streamFree(). */
+#include "base/fiber.h"
 #include "ds/stream_private.h"
 
 enum { FIRST_NODE_SPARE = 64 }; /* bytes reserved in a stream's first node beyond its first entry */
@@ -26,8 +27,11 @@ stream *streamCopy(const stream *from) {
     s->parties = NULL;
     s->frozen = NULL;
     streamPlace p;
-    for (bool more = streamSeek(from, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+    for (bool more = streamSeek(from, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p)) {
+        enum { NODE_POINTS = 32 }; /* a node takes as long as so many elements */
         streamNodesAdd(s, p.key, streamNodeCopy(p.node));
+        (void)fiberPoint(NODE_POINTS); /* the copy is freed as a whole if nobody wants it */
+    }
     streamCopyGroups(s, from);
     streamProducersCopy(s, from, true);
     return s;

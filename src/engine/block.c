@@ -60,6 +60,7 @@ struct blockWait {
     void *state;
     void (*free_state)(void *state);
     size_t (*state_memory)(const void *state);
+    session *(*heir)(void *state);
     int key_count;
     keyWait keys[];
 };
@@ -259,6 +260,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .state = params->state,
                      .free_state = params->free_state,
                      .state_memory = params->memory,
+                     .heir = params->heir,
                      .key_count = params->key_count};
     w->memory = memSizeOf(w) + keepRequest(w, c, params);
     listAppend(&blocked.waits[w->kind], &w->all);
@@ -333,7 +335,22 @@ session *blockNextReleased(void) {
     return LIST_OWNER(first, session, released);
 }
 
+/* The wait goes on for an internal session, which nobody reads the reply of. */
+static void moveWait(blockWait *w, session *to) {
+    check(to->flags & SESSION_INTERNAL);
+    check(w->key_count == 0);
+    w->who->blocked = NULL;
+    w->who->flags &= ~SESSION_BLOCKED;
+    w->who = to;
+    w->silent = true;
+    to->blocked = w;
+    to->flags |= SESSION_BLOCKED;
+}
+
 void blockForget(session *s) {
+    blockWait *w = s->blocked;
+    session *heir = w && w->heir && !w->ends ? w->heir(w->state) : NULL;
+    if (heir) moveWait(w, heir);
     if (s->blocked) freeWait(s->blocked);
     if (listHas(&s->released)) listRemove(&blocked.released, &s->released);
     hotCheck(!s->blocked);
@@ -493,7 +510,7 @@ static void continueWait(blockWait *w) {
     propagateUnitEnd();
 }
 
-/* The command of a wait runs again because it is `again_ms`. */
+/* Runs the command of a wait again: the time `again_ms` has come. */
 static void runAtTime(blockWait *w) {
     enum { RETRY_MS = 50 };
     bool forbidden = engineHot.current || engineHot.loading || pauseNow() != PAUSE_NONE;
@@ -502,7 +519,7 @@ static void runAtTime(blockWait *w) {
     if (forbidden || isClosing(w)) return;
     engineHot.now_ms = clockWallMs();
     continueWait(w);
-    blockWake(); /* who waits for what it has changed */
+    blockWake(); /* runs requests that wait for keys it has changed */
 }
 
 static void timeIsUp(engineTimer *t) {
@@ -524,7 +541,7 @@ bool blockFinishNow(session *s) {
     blockWait *w = s->blocked;
     if (!w || w->ends || isClosing(w) || (!w->finish && w->kind != BLOCK_MODULE)) return false;
     continueWait(w);
-    blockWake(); /* who waits for what it has changed */
+    blockWake(); /* runs requests that wait for keys it has changed */
     return true;
 }
 

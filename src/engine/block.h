@@ -86,6 +86,9 @@ typedef struct blockParams {
     void (*free_state)(void *state);
     size_t (*memory)(const void *state); /* of the state, in bytes; NULL: not counted */
     bool not_by_user;                    /* CLIENT UNBLOCK does not end it */
+    /* The session ends before the wait: returns an internal session, to which the wait moves, or
+     * NULL: the wait ends, too. NULL: it always does. */
+    session *(*heir)(void *state);
     /* `finish` is the end of the command's run, not of a wait: command observers see it as that of
      * a command that was woken. */
     bool is_run;

@@ -347,7 +347,8 @@ static bool isSame(const command *cmd, const commandSpec *spec) {
     return true;
 }
 
-/* Who loads a module many times needs no more memory and no more ids. False: there was none. */
+/* Restores an unloaded command with the same specification, so that loading a module many times
+ * uses no more memory and no more ids. False: there was none. */
 static bool loadAgain(const commandSpec *spec) {
     hotCheck(spec->name);
     for (int id = 0; id < table.id_count; id++) {

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/commandlog_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/later.h"
 #include "engine/user.h"
 
 static struct {
@@ -57,7 +58,28 @@ static void trim(commandlogKind kind, int64_t limit) {
     hotCheck(limit < 0 || (int64_t)entriesOf(kind)->count <= limit);
 }
 
-void commandlogClear(commandlogKind kind) { trim(kind, 0); }
+/* A part of the entries of a list that is in no log. */
+static laterRest dropSome(void *arg) {
+    enum { PART = 500 };
+    list *l = arg;
+    hotCheck(l->count > 0);
+    for (int i = 0; i < PART && l->count > 0; i++) dropLast(l);
+    if (l->count > 0) return LATER_MORE;
+    memFree(l);
+    return LATER_NOTHING;
+}
+
+void commandlogClear(commandlogKind kind) {
+    enum { AT_ONCE = 500 };
+    list *l = entriesOf(kind);
+    if (l->count > AT_ONCE) {
+        list *dropped = memNew(list);
+        listInit(dropped);
+        listMoveAll(dropped, l);
+        laterRun(dropSome, dropped);
+    }
+    trim(kind, 0);
+}
 
 static str cutArgument(slice arg) {
     hotCheck(arg.ptr || arg.len == 0);
@@ -82,7 +104,7 @@ static void copyArguments(commandlogEntry *e, const ctx *c) {
     }
 }
 
-void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
+void commandlogNote(const ctx *c, commandlogKind kind, int64_t value, int64_t elapsed_us) {
     hotCheck(threadIsMain());
     int64_t limit = commandlogLimit(kind);
     if (limit < 0 || value < limit) return;
@@ -91,6 +113,7 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
     *e = (commandlogEntry){.id = logs[kind].next_id++,
                            .time_s = c->now_ms / 1000,
                            .value = value,
+                           .elapsed_us = elapsed_us,
                            .argc = argc,
                            .name = strNew(sessionName(c->who)),
                            .user = strNew(userNameOf(ctxClient(c))),

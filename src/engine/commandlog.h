@@ -26,7 +26,9 @@ typedef struct commandlogEntry {
     listNode node;
     int64_t id; /* counts from 0, separately for each log */
     int64_t time_s;
-    int64_t value; /* microseconds, or bytes */
+    int64_t value; /* microseconds of its own execution, or bytes */
+    /* From its begin to its end: more than its own execution if it ran in slices. */
+    int64_t elapsed_us;
     str peer, name;
     str user; /* user of the client that has sent the command, or the command that ran it */
     int argc;

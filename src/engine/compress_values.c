@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compression of strings in memory: directives, time, INFO (compress_values.h). How a value is
+ * Compression of values in memory: directives, time, INFO (compress_values.h). How a value is
  * compressed, and how a walk finds idle ones: store/compressed.h.
  *
  * With `idle` the walk runs in steps of half a millisecond between requests, which together take
@@ -182,15 +182,12 @@ static void printMemory(str *out) {
 static void printStats(str *out) {
     compressedReport r;
     compressedGetReport(&r);
-    strAppendFormat(out,
-                    "values_compressed:%llu\r\nvalues_not_compressible:%llu\r\n"
-                    "values_expanded_to_read:%llu\r\nvalues_stored_plain_again:%llu\r\n",
-                    (unsigned long long)r.made, (unsigned long long)r.futile,
-                    (unsigned long long)r.shown, (unsigned long long)r.restored);
-    strAppendFormat(out,
-                    "values_compress_cpu_milliseconds:%llu\r\n"
-                    "values_expand_cpu_milliseconds:%llu\r\n",
-                    (unsigned long long)r.make_us / 1000, (unsigned long long)r.expand_us / 1000);
+    strAppendField(out, "values_compressed", r.made);
+    strAppendField(out, "values_not_compressible", r.futile);
+    strAppendField(out, "values_expanded_to_read", r.shown);
+    strAppendField(out, "values_stored_plain_again", r.restored);
+    strAppendField(out, "values_compress_cpu_milliseconds", r.make_us / 1000);
+    strAppendField(out, "values_expand_cpu_milliseconds", r.expand_us / 1000);
 }
 
 static status init(reason *why) {

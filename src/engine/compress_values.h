@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings compressed in memory (value-compression): when, and how much time that may take. Main
+ * Values compressed in memory (value-compression): when, and how much time that may take. Main
  * thread only. */
 #ifndef ENGINE_COMPRESS_VALUES_H
 #define ENGINE_COMPRESS_VALUES_H

@@ -147,14 +147,14 @@ static void beginRound(void) {
 }
 
 static void addSample(void *arg, const robj *o) {
-    char digits[NUMBER_TEXT_MAX];
     int db_id = *(const int *)arg;
     trainer.looks++;
-    if (objectType(o) != TYPE_STRING) return;
-    slice text = objectText(o, digits);
+    compressedMark mark = compressedSetMark();
+    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
     if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
         text.len <= COMPRESSED_TEXT_MAX)
         valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
+    compressedFreeSince(mark);
 }
 
 /* Looks at some keys of each database, as many as its share of all keys. */
@@ -345,8 +345,12 @@ static int byUsers(const void *a, const void *b) {
 
 /* The dictionaries with most values. */
 static void printMemory(str *out) {
-    dictionaryReport *all = memNewArray(dictionaryReport, DICTIONARY_ID_MAX);
     int count = 0;
+    if (!dictionariesMemory()) { /* there are none */
+        strAppendText(out, "value_dictionaries:0\r\nvalue_dictionaries_bytes:0\r\n");
+        return;
+    }
+    dictionaryReport *all = memNewArray(dictionaryReport, DICTIONARY_ID_MAX);
     for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) count += dictionaryRead(id, &all[count]);
     strAppendFormat(out, "value_dictionaries:%d\r\nvalue_dictionaries_bytes:%zu\r\n", count,
                     dictionariesMemory());
@@ -365,17 +369,12 @@ static void printMemory(str *out) {
 }
 
 static void printStats(str *out) {
-    strAppendFormat(
-        out,
-        "value_dictionary_rounds:%llu\r\nvalue_dictionaries_trained:%llu\r\n"
-        "value_dictionaries_accepted:%llu\r\nvalue_dictionaries_without_memory:%llu\r\n",
-        (unsigned long long)trainer.rounds, (unsigned long long)trainer.trained,
-        (unsigned long long)trainer.accepted, (unsigned long long)trainer.no_memory);
-    strAppendFormat(out,
-                    "value_dictionary_training_milliseconds:%llu\r\n"
-                    "value_dictionary_sampling_milliseconds:%llu\r\n",
-                    (unsigned long long)trainer.thread_us / 1000,
-                    (unsigned long long)trainer.sample_us / 1000);
+    strAppendField(out, "value_dictionary_rounds", trainer.rounds);
+    strAppendField(out, "value_dictionaries_trained", trainer.trained);
+    strAppendField(out, "value_dictionaries_accepted", trainer.accepted);
+    strAppendField(out, "value_dictionaries_without_memory", trainer.no_memory);
+    strAppendField(out, "value_dictionary_training_milliseconds", trainer.thread_us / 1000);
+    strAppendField(out, "value_dictionary_sampling_milliseconds", trainer.sample_us / 1000);
 }
 
 static const tickJob ticks[] = {{"dictionaries", 0, tick, isBusy}, {0}};

@@ -10,7 +10,7 @@
 extern const feature engineFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
-/* Strings compressed in memory. */
+/* Values compressed in memory. */
 extern const feature compressValuesFeature;
 /* Events and INFO sections of the keyspace. */
 extern const feature keyspaceFeature;

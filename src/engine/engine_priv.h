@@ -34,7 +34,7 @@ typedef struct engineConfig {
     int lfu_log_factor;
     int lfu_decay_time; /* minutes */
     int active_expire_effort;
-    /* Strings compressed in memory: enum valueCompression; seconds; percent. */
+    /* Values compressed in memory: enum valueCompression; seconds; percent. */
     int value_compression;
     int64_t value_compression_min_bytes, value_compression_idle_seconds;
     int value_compression_cpu;

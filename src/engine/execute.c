@@ -596,7 +596,7 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
-        /* Those of a nested turn are a part of the command that runs it. */
+        /* the commands of a nested turn are part of the command that runs it */
         if (likely(!c.below)) executed_ticks += ended - started;
         checkTime(&c, ran, ended - started);
         started = ended;

@@ -9,6 +9,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/hotkeys_priv.h"
+#include "engine/expiry_gate.h"
 #include "engine/job_gate.h"
 #include "engine/key_index.h"
 #include "engine/pause.h"
@@ -42,7 +43,8 @@ static const tickJob ticks[] = {
     {"child", 0, childPoll, childIsPolled},
     {0},
 };
-static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, &jobGate, NULL};
+static const gate *const gates[] = {&noMultiGate, &pauseGate,  &queueGate,
+                                    &jobGate,     &expiryGate, NULL};
 static const keyObserver *const observers[] = {&keyIndexObserver, NULL};
 static const commandObserver *const command_observers[] = {&hotkeysWindowObserver, NULL};
 

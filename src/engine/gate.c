@@ -12,7 +12,7 @@
 static struct {
     const gate *list[GATES_MAX];
     int count;
-    uint64_t again;
+    uint64_t again, of_effects;
     uint64_t waived_for_writers, of_writers;
     uint64_t of_stale_data;
     uint64_t of_origin[ORIGIN_COUNT];
@@ -21,12 +21,13 @@ static struct {
 void gateInstall(const gate *const *order, int count) {
     hotCheck(threadIsMain());
     check(count <= GATES_MAX);
-    gates.again = 0;
+    gates.again = gates.of_effects = 0;
     gates.waived_for_writers = gates.of_writers = gates.of_stale_data = 0;
     memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= UINT64_C(1) << i;
+        if (order[i]->again || order[i]->of_effects) gates.of_effects |= UINT64_C(1) << i;
         if (order[i]->waived_for_writer) gates.waived_for_writers |= UINT64_C(1) << i;
         if (order[i]->waived_for_writer || order[i]->asked_of_writers)
             gates.of_writers |= UINT64_C(1) << i;
@@ -112,6 +113,14 @@ gateVerdict gatesAdmitScript(ctx *c, bool writes, bool needs_fresh) {
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }
 
 uint64_t gateAgainMask(void) { return gates.again; }
+
+bool gatesAdmitEffect(ctx *c) {
+    hotCheck(c->origin < ORIGIN_COUNT);
+    uint64_t armed = (engineHot.armed | c->who->armed) & c->cmd->gates;
+    gateVerdict verdict = gatesAdmit(c, armed & gates.of_origin[c->origin] & gates.of_effects);
+    check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* none of them holds a command back */
+    return verdict == GATE_PASS;
+}
 
 uint64_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
 

@@ -21,6 +21,9 @@ enum { GATES_MAX = 62 };
 uint64_t gateMaskFor(const commandSpec *spec);
 /* The gates that EXEC evaluates again. */
 uint64_t gateAgainMask(void);
+/* Evaluates the gates whose verdict may have changed since the command was admitted, before it
+ * stores its result. False: the error was replied. */
+bool gatesAdmitEffect(ctx *c);
 /* Installs the gates in order; at most GATES_MAX. */
 void gateInstall(const gate *const *order, int count);
 void gateUninstall(void);

@@ -24,8 +24,8 @@ typedef struct gate {
     const char *name;
     bool (*selects)(const commandSpec *spec); /* commands it applies to; NULL: all */
     gateVerdict (*admit)(ctx *c);
-    /* Evaluate it again for each command that EXEC runs, because the result may have changed. */
-    bool again;
+    bool again;      /* also evaluated for each command that EXEC runs: it may have changed */
+    bool of_effects; /* and when the command of a job stores its result: job.h */
     bool waived_for_writer; /* does not stop a script between its writes: gatesWaivedForWriters() */
     bool asked_of_writers;  /* asked at the start of a script that may write, and of its commands */
     bool of_stale_data;     /* refuses what lacks CMD_STALE: see gatesAdmitStale() */

@@ -16,7 +16,7 @@ typedef struct hotKey {
     str key; /* truncated if it is very long */
     uint64_t hash;
     int db_id;
-    /* Of hotkeysRead(): requests per second, at most `error` too high. */
+    /* Filled by hotkeysRead(): requests per second, at most `error` too high. */
     double rate, error;
     double weight, error_weight; /* requests, as counted by hotkeys.c */
 } hotKey;

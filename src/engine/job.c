@@ -6,7 +6,11 @@
  * hooks of the store are armed only while there are jobs. `filter` counts the keys that jobs read
  * by some bits of their hashes: mostly a change needs no more than one look at it. A job has an
  * output of its own, so that messages which its client gets meanwhile do not split the reply; at
- * its end the reply is moved to the client's. */
+ * its end the reply is moved to the client's.
+ *
+ * A job that stores a result is in `jobs.all` until its effect, which is a part of the end of its
+ * client's wait, or in `jobs.again` after it had to drop the result. An effect is never within
+ * another command, which may have looked up the destination already. */
 #include "engine/job.h"
 
 #include "base/base.h"
@@ -14,11 +18,17 @@
 #include "engine/block.h"
 #include "engine/deliver.h"
 #include "engine/engine_priv.h"
+#include "engine/execute_priv.h"
+#include "engine/gate_priv.h"
 #include "engine/job_gate.h"
 #include "engine/job_priv.h"
+#include "engine/job_turns.h"
 #include "engine/latency.h"
 #include "engine/lifecycle.h"
+#include "engine/pause.h"
 #include "engine/propagate.h"
+#include "engine/session_report.h"
+#include "store/compressed.h"
 #include "store/reading.h"
 
 enum {
@@ -29,27 +39,40 @@ enum {
 };
 
 typedef struct job {
-    listNode node; /* in `jobs.all`, the next one to run first */
+    listNode node; /* in `jobs.all`, the oldest one first */
+    jobTurn turn;
     session *who;
     ctx c;
     outbuf out; /* its reply so far */
     fiber *stack;
-    uint64_t *hashes; /* of its keys */
-    int key_count;
+    /* Of the keys that it only reads, reads and stores, or only stores, in this order. */
+    uint64_t *hashes;
+    int key_count;            /* that it reads */
+    int stored_from, all_end; /* range of those that it stores */
     uint64_t ticks, slice_end;
+    uint64_t visited, elements; /* so far, and as many as were expected */
+    int64_t begun_us;
     int left; /* elements until the next look at the clock */
     bool is_running, has_ended;
     bool to_end;      /* it is not suspended any more: it has to end now, */
     bool goes_on;     /* or it looks something up */
-    bool is_unwanted; /* nobody reads its reply */
+    bool is_unwanted; /* nobody reads its reply, or wants its result */
+    bool stores;      /* jobBeginStore() */
+    bool is_complete; /* and the result waits for its effect, */
+    bool may_store;   /* which is now */
+    bool again;       /* it has dropped the result, and runs again */
+    int64_t complete_us;
+    compressedParts *expanded; /* compressed values that it reads */
 } job;
 
 static struct {
-    list all;
+    list all, again;
     const job *running; /* the innermost one; NULL: none */
     uint32_t filter[1 << FILTER_BITS];
     uint64_t slice_ticks;
-    int keyed; /* jobs with keys */
+    uint64_t budget;      /* ticks of a slice that begins now */
+    uint64_t begun_ticks; /* in this turn, by the first slices of jobs */
+    int keyed;            /* jobs with keys */
     bool has_stage;
     bool cuts_all;                               /* at each point, for tests */
     bool paused;                                 /* jobSetPaused() */
@@ -79,6 +102,14 @@ bool jobReads(const db *d, uint64_t hash) {
     return false;
 }
 
+typedef enum keyUse { KEY_IS_READ, KEY_IS_CHANGED, KEY_IS_REPLACED, KEY_USES } keyUse;
+
+/* The value before does not matter of what is replaced: others may change it meanwhile. */
+static keyUse useOf(const job *j, const keyPosition *key) {
+    if (!j->stores || key->flags & KEY_RO) return KEY_IS_READ;
+    return key->flags & KEY_OW ? KEY_IS_REPLACED : KEY_IS_CHANGED;
+}
+
 static void takeKeys(job *j) {
     enum { FEW = 16 };
     keyPosition few[FEW];
@@ -86,13 +117,20 @@ static void takeKeys(job *j) {
     keyPosition *keys = commandAllKeys(j->c.cmd, j->c.argv, j->c.argc, few, FEW, &count);
     check(count >= 0); /* the command has looked them up */
     j->hashes = count ? memNewArray(uint64_t, (size_t)count) : NULL;
-    j->key_count = count;
-    for (int i = 0; i < count; i++) {
-        j->hashes[i] = storeHash(j->c.argv[keys[i].arg_index]);
-        ++*filterOf(j->hashes[i]);
+    int ends[KEY_USES], taken = 0;
+    for (int use = 0; use < KEY_USES; ends[use++] = taken) {
+        for (int i = 0; i < count; i++) {
+            if ((int)useOf(j, &keys[i]) != use) continue;
+            j->hashes[taken++] = storeHash(j->c.argv[keys[i].arg_index]);
+        }
     }
+    check(taken == count);
+    j->stored_from = ends[KEY_IS_READ];
+    j->key_count = ends[KEY_IS_CHANGED];
+    j->all_end = count;
+    for (int i = 0; i < j->key_count; i++) ++*filterOf(j->hashes[i]);
     if (keys != few) memFree(keys);
-    if (count && !jobs.keyed++) gateArm(&jobGate, true);
+    if (j->key_count && !jobs.keyed++) gateArm(&jobGate, true);
 }
 
 static void dropKeys(job *j) {
@@ -128,6 +166,7 @@ bool jobPause(unsigned elements) {
     job *j = (job *)jobs.running;
     check(j != NULL);
     if (j->is_unwanted) return true;
+    j->visited += elements;
     if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     if (!jobs.cuts_all && clockTicks() < j->slice_end) return false;
@@ -142,19 +181,37 @@ void jobGoOn(const ctx *c) {
     ((job *)jobs.running)->goes_on = true;
 }
 
+bool jobAwaitEffect(void) {
+    job *j = (job *)jobs.running;
+    check(j != NULL);
+    check(j->stores);
+    if (!j->is_complete) {
+        j->is_complete = true;
+        j->complete_us = clockMonoUs();
+        jobTurnEnd(&j->turn);
+        if (!j->is_unwanted) fiberSuspend();
+    }
+    check(j->may_store || j->is_unwanted);
+    j->goes_on = true;
+    return j->may_store;
+}
+
 static void end(job *j) {
     hotCheck(!j->has_ended);
     j->has_ended = true;
     listRemove(&jobs.all, &j->node);
+    if (!j->is_complete) jobTurnEnd(&j->turn);
     dropKeys(j);
     if (!jobs.all.count) storeSetReaders(NULL);
     fiberFree(j->stack);
     j->stack = NULL;
+    compressedFreeParts(j->expanded);
+    j->expanded = NULL;
 }
 
 static void noteSlice(const job *j, int64_t us) {
     if (us > jobs.longest_us) jobs.longest_us = us;
-    if (j->to_end) jobs.in_one_piece++;
+    if (j->to_end && !j->may_store) jobs.in_one_piece++;
     if (us > 2 * (int64_t)engineConf.command_slice_us) latencyNote("slice", us / 1000);
 }
 
@@ -171,7 +228,7 @@ static void runSlice(job *j) {
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     propagateUnitBegin();
     uint64_t started = clockTicks();
-    j->slice_end = started + (jobs.paused ? 0 : jobs.slice_ticks);
+    j->slice_end = started + (jobs.paused ? 0 : jobs.budget);
     bool more = fiberResume(j->stack);
     uint64_t ticks = clockTicks() - started;
     propagateUnitEnd();
@@ -180,6 +237,7 @@ static void runSlice(job *j) {
     engineHot.current = below;
     (void)keyspaceUse(used); /* it was the main one */
     j->ticks += ticks;
+    if (!j->is_complete) jobTurnUsed(&j->turn, ticks);
     noteSlice(j, clockTicksToNs(ticks) / 1000);
     if (j->c.flags & CTX_WAKES && below) below->flags |= CTX_WAKES;
     if (!more) end(j);
@@ -200,15 +258,33 @@ static void runToEnd(job *j) {
     tellSession(j);
 }
 
-/* Runs the jobs for which `concerns` is true to their end. */
-static void runAll(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
+/* Leaves the command without an effect. */
+static void dropResult(job *j) {
+    check(j->stores);
+    j->is_unwanted = true;
+    runSlice(j);
+    check(j->has_ended);
+    outbufClear(&j->out);
+}
+
+/* What the job has read is about to change, within a command that cannot wait. The result cannot be
+ * stored now: that command may have read the destination, or hold its value. */
+static void beginAgain(job *j) {
+    dropResult(j);
+    j->again = true;
+    listAppend(&jobs.again, &j->node);
+    engineStayAwake();
+}
+
+/* Ends the jobs for which `concerns` is true, as something that they read is about to change. */
+static void endAll(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
                    uint64_t hash) {
     listNode *n = listFirst(&jobs.all);
     while (n) {
         job *j = LIST_OWNER(n, job, node);
-        bool runs = !j->is_running && concerns(j, d, hash); /* not from within its own slice */
-        if (runs) runToEnd(j);
-        n = runs ? listFirst(&jobs.all) : listNext(&jobs.all, n);
+        bool ends = !j->is_running && concerns(j, d, hash); /* not from within its own slice */
+        if (ends) (j->stores ? beginAgain : runToEnd)(j);
+        n = ends ? listFirst(&jobs.all) : listNext(&jobs.all, n);
     }
 }
 
@@ -218,12 +294,88 @@ static bool isIn(const job *j, const db *d, uint64_t hash) {
 }
 
 static void beforeChange(const db *d, uint64_t hash) {
-    if (unlikely(jobReads(d, hash))) runAll(hasKey, d, hash);
+    if (likely(!jobReads(d, hash))) return;
+    compressedKeep(true); /* the command that changes the key may need what it has read */
+    endAll(hasKey, d, hash);
+    compressedKeep(false);
 }
 
 static void beforeWhole(const db *d) {
     hotCheck(threadIsMain());
-    runAll(isIn, d, 0);
+    endAll(isIn, d, 0);
+}
+
+/* ------------------------------------------------------------------ effects */
+
+/* True if another job reads what this one is about to change: it would have to end at once. */
+static bool disturbsReader(const job *j) {
+    if (clockMonoUs() - j->complete_us >= (int64_t)JOB_WAIT_MS * 1000) return false;
+    for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
+        const job *other = LIST_OWNER(n, job, node);
+        for (int i = j->stored_from; i < j->all_end && other != j; i++) {
+            if (hasKey(other, j->c.db, j->hashes[i])) return true;
+        }
+    }
+    return false;
+}
+
+/* True if the effect is held back: until then nothing is left to do for the job. */
+static bool isPaused(job *j) { return engineHot.loading || pauseHoldsWrite(&j->c); }
+
+/* Stores the result, as the end of the session's wait: effect and reply are one unit. */
+static bool storeResult(job *j) {
+    check(!engineHot.current);
+    if (isPaused(j) || disturbsReader(j)) return false;
+    return blockFinishNow(j->who); /* false: the session is closing, and has an heir soon */
+}
+
+/* True if a key that it has read has expired since: jobs keep it, but others do not see it. */
+static bool hasReadExpired(const job *j) {
+    int64_t now_ms = clockWallMs();
+    for (int i = 0; i < j->key_count; i++) {
+        const robj *o = dbPeekHash(j->c.db, j->hashes[i]);
+        if (o && objectIsExpired(o, now_ms)) return true;
+    }
+    return false;
+}
+
+/* In `finish` of the wait: the effect. `c` is its context, below that of the job. */
+static void takeEffect(ctx *c, job *j) {
+    if (!gatesAdmitEffect(c)) { /* the error was replied */
+        if (!j->again) dropResult(j);
+        return;
+    }
+    if (!j->again && hasReadExpired(j)) {
+        dropResult(j);
+        j->again = true;
+    }
+    if (j->again) { /* in one piece, with the keys as they are now */
+        jobs.in_one_piece++;
+        c->flags |= CTX_WOKEN;
+        dbLookupsRepeat(c->db, true);
+        c->cmd->proc(c);
+        dbLookupsRepeat(c->db, false);
+        return;
+    }
+    const uint32_t effects = CTX_CHANGED | CTX_REWRITTEN | CTX_NO_PROPAGATE | CTX_LATE_EVENTS;
+    j->c.now_ms = c->now_ms;
+    j->c.look = c->look;
+    j->may_store = true;
+    runSlice(j);
+    check(j->has_ended);
+    c->flags |= j->c.flags & effects;
+}
+
+/* Runs the commands that have dropped their results. */
+static void runAgain(void) {
+    for (size_t left = jobs.again.count; left > 0; left--) {
+        listNode *first = listFirst(&jobs.again);
+        if (!first) return;
+        job *j = LIST_OWNER(first, job, node);
+        listRemove(&jobs.again, first);
+        listAppend(&jobs.again, first);                 /* freeJob() removes it */
+        if (!isPaused(j)) (void)blockFinishNow(j->who); /* false: as in storeResult() */
+    }
 }
 
 /* ------------------------------------------------------------------ turns */
@@ -233,31 +385,87 @@ static void stopStage(void) {
     hooksRemoveFeature(&running_jobs);
 }
 
-/* The jobs of a turn: the first ones get their slices, and are the last ones then. */
+/* A write has waited for a key of these jobs as long as it may. */
+static void hurry(const db *d, uint64_t hash) {
+    listNode *n = listFirst(&jobs.all);
+    while (n) {
+        job *j = LIST_OWNER(n, job, node);
+        bool runs = !j->is_complete && hasKey(j, d, hash);
+        if (runs) {
+            j->to_end = true;
+            runSlice(j);
+            if (j->has_ended) tellSession(j);
+        }
+        n = runs ? listFirst(&jobs.all) : listNext(&jobs.all, n);
+    }
+}
+
+/* True for a job that waits for the end of a pause, or for an heir of its session. */
+static bool awaitsOthers(job *j) {
+    return isPaused(j) || j->who->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON);
+}
+
+/* Stores the results that may be stored now. True: one has to be tried again in the next turn. */
+static bool storeResults(void) {
+    bool due = false;
+    listNode *n = listFirst(&jobs.all);
+    while (n) {
+        job *j = LIST_OWNER(n, job, node);
+        bool waits = !j->is_complete || awaitsOthers(j);
+        bool stored = !waits && storeResult(j);
+        due |= !waits && !stored;
+        n = stored ? listFirst(&jobs.all) : listNext(&jobs.all, n);
+    }
+    return due;
+}
+
+/* A slice of a job. */
+static void continueJob(job *j) {
+    if (j->who->flags & SESSION_CLOSE_NOW) return; /* it is freed soon, or has an heir */
+    runSlice(j);
+    if (j->has_ended)
+        tellSession(j);
+    else if (j->is_complete)
+        (void)storeResult(j); /* else it is tried again in the next turn */
+}
+
+/* The first slice of a job. Those of all jobs that begin in one turn have half of the turn's time
+ * together: after that they end at their first points. */
+static void runFirstSlice(job *j) {
+    uint64_t most = jobs.slice_ticks / 2;
+    check(jobs.begun_ticks <= most);
+    jobs.budget = most - jobs.begun_ticks;
+    uint64_t started = clockTicks();
+    runSlice(j);
+    jobs.begun_ticks = sizeMin(most, jobs.begun_ticks + clockTicks() - started);
+    jobs.budget = jobs.slice_ticks;
+}
+
+/* The jobs of a turn: those whose turn it is get their slices. */
 static void continueJobs(void) {
-    if (!jobs.all.count) {
+    if (!jobs.all.count && !jobs.again.count) {
         stopStage();
         return;
     }
     /* In a nested turn the command below has the time. */
     if (engineHot.current || jobs.paused) return;
+    uint64_t begun_ticks = jobs.begun_ticks;
+    jobs.begun_ticks = 0;
+    runAgain();
+    bool due = storeResults();
     const db *d;
     uint64_t hash;
-    if (unlikely(jobGateOverdue(&d, &hash))) runAll(hasKey, d, hash);
-    uint64_t end_ticks = clockTicks() + jobs.slice_ticks;
+    if (unlikely(jobGateOverdue(&d, &hash))) hurry(d, hash);
+    uint64_t end_ticks = clockTicks() + jobs.slice_ticks - begun_ticks;
     size_t left = jobs.all.count;
     do {
-        listNode *first = left ? listFirst(&jobs.all) : NULL;
-        if (!first) break;
-        job *j = LIST_OWNER(first, job, node);
+        jobTurn *next = left ? jobTurnNext() : NULL;
+        if (!next) break;
         left--;
-        listRemove(&jobs.all, first);
-        listAppend(&jobs.all, first);
-        if (j->who->flags & SESSION_CLOSE_NOW) continue; /* it is freed soon */
-        runSlice(j);
-        if (j->has_ended) tellSession(j);
+        continueJob(LIST_OWNER(next, job, turn));
+        due = true;
     } while (clockTicks() < end_ticks);
-    engineStayAwake();
+    if (due) engineStayAwake();
 }
 
 /* ------------------------------------------------------------------ begin and end */
@@ -265,8 +473,9 @@ static void continueJobs(void) {
 /* The end of the wait: its second and last part of the command. */
 static void reply(ctx *c) {
     job *j = blockState(c);
-    check(j->has_ended);
     blockAddWork(c, j->ticks);
+    if (!j->has_ended || j->again) takeEffect(c, j);
+    check(j->has_ended);
     c->flags |= j->c.flags & CTX_FAILED;
     outbufMoveAll(c->out, &j->out);
     session *s = c->who;
@@ -277,12 +486,13 @@ static void reply(ctx *c) {
 
 static void freeJob(void *state) {
     job *j = state;
-    if (!j->has_ended) { /* its client is gone */
+    if (!j->has_ended) { /* its client is gone, or its wait has ended with an error */
         j->is_unwanted = true;
         jobs.aborted++;
         runSlice(j);
     }
     check(j->has_ended);
+    if (listHas(&j->node)) listRemove(&jobs.again, &j->node);
     outbufClear(&j->out);
     memFree(j);
 }
@@ -300,10 +510,30 @@ static bool mayBegin(const ctx *c) {
     return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
 }
 
-bool jobBegin(ctx *c) {
+/* ---- the session ends before its job that stores something ---- */
+
+static void freeHeir(session *s) {
+    sessionClear(s);
+    memFree(s);
+}
+
+/* A write that was sent is executed: an internal session is blocked for it. */
+static session *heirOf(void *state) {
+    static const sessionCarrier carrier = {.resume = freeHeir};
+    job *j = state;
+    if (!j->stores || (j->has_ended && !j->again)) return NULL;
+    session *s = memNew(session);
+    sessionInit(s, &carrier, SESSION_INTERNAL);
+    check(sessionSelect(s, j->who->db_id) == OK);
+    j->who = j->c.who = s;
+    engineStayAwake();
+    return s;
+}
+
+static bool begin(ctx *c, uint64_t elements, bool stores) {
     if (!mayBegin(c)) return false;
     job *j = memNew(job);
-    *j = (job){.who = c->who};
+    *j = (job){.who = c->who, .stores = stores, .elements = elements, .begun_us = clockMonoUs()};
     j->stack = fiberNew(runCommand, j);
     if (!j->stack) {
         memFree(j);
@@ -315,6 +545,7 @@ bool jobBegin(ctx *c) {
                                  .state = j,
                                  .free_state = freeJob,
                                  .memory = memoryOf,
+                                 .heir = heirOf,
                                  .not_by_user = true,
                                  .is_run = true});
     ctxInitLater(&j->c, c->who, blockRequest(c->who), &j->out);
@@ -322,9 +553,13 @@ bool jobBegin(ctx *c) {
     j->c.now_ms = c->now_ms;
     j->c.look = c->look;
     j->c.flags = CTX_SLICED;
-    if (!jobs.all.head.next) listInit(&jobs.all);
+    if (!jobs.all.head.next) {
+        listInit(&jobs.all);
+        listInit(&jobs.again);
+    }
     if (!jobs.all.count) storeSetReaders(&readers);
     listAppend(&jobs.all, &j->node);
+    jobTurnBegin(&j->turn, c->who->user);
     jobs.begun++;
     takeKeys(j);
     if (!jobs.has_stage) hooksAddFeature(&running_jobs);
@@ -332,13 +567,31 @@ bool jobBegin(ctx *c) {
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
     dbLookupsRepeat(j->c.db, true);
-    runSlice(j);
+    compressedUseParts(&j->expanded);
+    runFirstSlice(j);
+    compressedUseParts(NULL);
     dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;
 }
 
+bool jobBegin(ctx *c, uint64_t elements) { return begin(c, elements, false); }
+bool jobBeginStore(ctx *c, uint64_t elements) { return begin(c, elements, true); }
+
 bool jobIsOf(const session *s) { return blockKindOf(s) == BLOCK_JOB; }
+
+bool jobProgressOf(const session *s, jobProgress *out) {
+    hotCheck(threadIsMain());
+    if (!jobIsOf(s)) return false;
+    const job *j = blockStateOf(s);
+    *out = (jobProgress){.visited = j->visited,
+                         .elements = j->elements,
+                         .us = clockTicksToNs(j->ticks) / 1000,
+                         .elapsed_us = clockMonoUs() - j->begun_us};
+    return true;
+}
+
+bool jobStores(const session *s) { return jobIsOf(s) && ((const job *)blockStateOf(s))->stores; }
 
 void jobSetPaused(bool paused) {
     jobs.paused = paused;
@@ -360,18 +613,19 @@ status jobApply(reason *why) {
     int64_t ns_per_million = clockTicksToNs(1000000);
     jobs.slice_ticks =
         (uint64_t)us * 1000 * 1000000 / (uint64_t)(ns_per_million > 0 ? ns_per_million : 1000000);
+    jobs.budget = jobs.slice_ticks;
+    jobs.begun_ticks = 0;
     return OK;
 }
 
 void jobPrintStats(str *out) {
-    strAppendFormat(out,
-                    "jobs_running:%llu\r\njobs_done:%llu\r\njobs_aborted:%llu\r\n"
-                    "jobs_in_one_piece:%llu\r\njob_longest_slice_usec:%lld\r\n"
-                    "job_writes_held:%llu\r\njob_longest_wait_usec:%lld\r\n",
-                    (unsigned long long)jobs.all.count, (unsigned long long)jobs.done,
-                    (unsigned long long)jobs.aborted, (unsigned long long)jobs.in_one_piece,
-                    (long long)jobs.longest_us, (unsigned long long)jobGateCount(),
-                    (long long)jobGateLongestUs());
+    strAppendField(out, "jobs_running", jobs.all.count + jobs.again.count);
+    strAppendField(out, "jobs_done", jobs.done);
+    strAppendField(out, "jobs_aborted", jobs.aborted);
+    strAppendField(out, "jobs_in_one_piece", jobs.in_one_piece);
+    strAppendField(out, "job_longest_slice_usec", (uint64_t)jobs.longest_us);
+    strAppendField(out, "job_writes_held", jobGateCount());
+    strAppendField(out, "job_longest_wait_usec", (uint64_t)jobGateLongestUs());
 }
 
 void jobResetStats(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Jobs: commands that read many elements, in slices, so that they stall nobody.
+ * Jobs: commands that visit many elements, in slices, so that they stall nobody.
  *
  * A command that finds it has much to read calls jobStart(). It is called again from its start on a
  * stack of its own (base/fiber.h), where it is suspended in its loops, at jobPoint(), whenever its
@@ -10,7 +10,13 @@
  * and whatever else changes them first runs the job to its end.
  *
  * A command that runs as a job finds all its keys before its first jobPoint(), looks nothing up
- * after it, and changes nothing. Main thread only. */
+ * after it, and changes nothing.
+ *
+ * Commands that store a result (SUNIONSTORE) call jobStartStore(), compute a value that nobody
+ * sees, and call jobMayStore() before they look up and change their destination. That returns at
+ * the moment of the effect: between two commands, when no pause holds writes. What the job has read
+ * is then as it was when the job began; if something has changed it that cannot wait, the result is
+ * dropped and the command runs in one piece at that moment. Main thread only. */
 #ifndef ENGINE_JOB_H
 #define ENGINE_JOB_H
 
@@ -25,12 +31,25 @@ enum {
     JOB_WAIT_MS = 100, /* after that long, the job that a write waits for runs to its end */
 };
 
-bool jobBegin(ctx *c);
+bool jobBegin(ctx *c, uint64_t elements);
 /* To be called by a command after it has looked up its keys, before it has replied anything. True:
  * it is or becomes a job, and returns at once. False: it goes on, as a job or in one piece.
  * `elements`: how many it is going to visit, about. */
 static inline bool jobStart(ctx *c, uint64_t elements) {
-    return unlikely(elements >= engineHot.job_from) && jobBegin(c);
+    return unlikely(elements >= engineHot.job_from) && jobBegin(c, elements);
+}
+
+/* The same for a command that calls jobMayStore(). */
+bool jobBeginStore(ctx *c, uint64_t elements);
+static inline bool jobStartStore(ctx *c, uint64_t elements) {
+    return unlikely(elements >= engineHot.job_from) && jobBeginStore(c, elements);
+}
+
+/* True: the command stores its result now; it is not suspended any more. False: nobody wants the
+ * result; the command frees it and returns without a reply. */
+bool jobAwaitEffect(void);
+static inline bool jobMayStore(const ctx *c) {
+    return likely(!(c->flags & CTX_SLICED)) || jobAwaitEffect();
 }
 
 bool jobPause(unsigned elements);
@@ -56,6 +75,11 @@ static inline size_t jobPart(const ctx *c, size_t left) {
 void jobGoOn(const ctx *c);
 /* True if a session waits for a job. */
 bool jobIsOf(const session *s);
+typedef struct jobProgress jobProgress; /* defined in session_report.h */
+/* How far the job of a session is. False: it has none. */
+bool jobProgressOf(const session *s, jobProgress *out);
+/* True if that job stores a result. */
+bool jobStores(const session *s);
 /* While paused, jobs stay where they are after their first slice, a short one. For tests. */
 void jobSetPaused(bool paused);
 /* Fields of INFO stats. */

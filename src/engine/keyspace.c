@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "engine/block.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
+#include "engine/expiry_gate.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/hotkeys.h"
@@ -177,6 +179,12 @@ static void memberTimed(void) {
         "files with them, nor apply them as a replica");
 }
 
+/* From now on requests may wait for expiry. */
+static void membersMany(void) {
+    hotCheck(threadIsMain());
+    expiryGateArm();
+}
+
 static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, &eventNew); }
 
 static void keyMissed(db *d, slice key) { hooksKeyEvent(d, key, &eventKeymiss); }
@@ -190,6 +198,7 @@ static const storeListener listener = {.expired = keyExpired,
                                        .items_expired = itemsExpired,
                                        .items_ended = itemsEnded,
                                        .member_timed = memberTimed,
+                                       .members_many = membersMany,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
                                        .missed = keyMissed,
@@ -398,8 +407,9 @@ static bool takes_back;
 static pace take_pace;
 
 static void takeBack(int64_t began_us) {
-    enum { PIECE_BLOCKS = 10000, SHARE = 25 };
+    enum { PIECE_BLOCKS = 2000, SHARE = 25 };
     takes_back = !storeTakeBack(PIECE_BLOCKS);
+    if (!takes_back) blockNotify(BLOCK_CUSTOM); /* FLUSHALL SYNC */
     paceTook(&take_pace, began_us, clockMonoUs(), SHARE);
 }
 
@@ -444,6 +454,8 @@ void keyspaceFreeLater(void (*free)(void *garbage), void *garbage) {
     takes_back = true;
 }
 
+bool keyspaceTakesBack(void) { return takes_back; }
+
 bool keyspaceFlushesLater(void) { return engineConf.lazyfree_lazy_user_flush; }
 
 /* Completes background freeing, so that leak checkers find nothing. */
@@ -484,17 +496,17 @@ static void printKeyspace(str *out) {
 
 static void printStats(str *out) {
     storeStatistics now = storeStats(keyspaceMain()), *s = &now;
+    strAppendField(out, "expired_keys", s->expired);
+    strAppendField(out, "expired_fields", s->expired_fields);
+    strAppendField(out, "expired_members", s->expired_members);
     strAppendFormat(out,
-                    "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_members:%llu\r\n"
                     "expired_stale_perc:%.2f\r\n"
-                    "expired_keys_with_volatile_items_stale_perc:%.2f\r\n"
-                    "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
-                    (unsigned long long)s->expired, (unsigned long long)s->expired_fields,
-                    (unsigned long long)s->expired_members, s->expired_stale_percent,
-                    s->stale_items_percent, (unsigned long long)s->expire_time_caps,
-                    (unsigned long long)s->expire_us / 1000);
-    strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
-                    (unsigned long long)s->hits, (unsigned long long)s->misses);
+                    "expired_keys_with_volatile_items_stale_perc:%.2f\r\n",
+                    s->expired_stale_percent, s->stale_items_percent);
+    strAppendField(out, "expired_time_cap_reached_count", s->expire_time_caps);
+    strAppendField(out, "expire_cycle_cpu_milliseconds", s->expire_us / 1000);
+    strAppendField(out, "keyspace_hits", s->hits);
+    strAppendField(out, "keyspace_misses", s->misses);
 }
 
 static void printMemory(str *out) {
@@ -504,8 +516,8 @@ static void printMemory(str *out) {
                     (unsigned long long)memoryLimit(), human);
     configGet(configFind(SLICE("maxmemory-policy")), out);
     strAppendText(out, "\r\n");
-    strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
-                    (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
+    strAppendField(out, "lazyfree_pending_objects", storeFreePending());
+    strAppendField(out, "lazyfreed_objects", storeFreedLater());
 }
 
 static void resetStats(void) { storeResetStats(keyspaceMain()); }

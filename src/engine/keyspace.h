@@ -78,6 +78,9 @@ int64_t keyspaceNextMs(void);
 /* lazyfree-lazy-user-flush: whether commands that flush free in the background unless told
  * otherwise. */
 bool keyspaceFlushesLater(void);
+/* True until all that was given to the background thread is free; then waits of BLOCK_CUSTOM are
+ * asked. */
+bool keyspaceTakesBack(void);
 /* Calls `free` in the background, on another thread, which may free any memory. */
 void keyspaceFreeLater(void (*free)(void *garbage), void *garbage);
 /* True if objects count accesses (an LFU policy) instead of recording the time of the last one. */

@@ -11,7 +11,9 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks.h"
 #include "engine/execute_priv.h"
+#include "engine/job.h"
 #include "engine/latency.h"
+#include "engine/session_report.h"
 #include "store/store.h"
 
 /* Below this limit the mean of a run would be too inaccurate. */
@@ -70,11 +72,14 @@ void measureNote(ctx *c, uint64_t ticks, int64_t request_bytes, int64_t reply_by
     hotCheck(threadIsMain());
     if (unlikely(waits(c)) || c->origin == ORIGIN_AOF) return;
     int64_t us = clockTicksToNs(ticks) / 1000;
-    if (engineConf.latency_monitor_threshold) {
+    jobProgress job = {.elapsed_us = us};
+    /* A job stalls others by its slices, for which there is an event of its own. */
+    if (!jobProgressOf(c->who, &job) && engineConf.latency_monitor_threshold) {
         latencyNote(c->cmd->flags & CMD_FAST ? "fast-command" : "command", us / 1000);
     }
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
-    commandlogNote(c, COMMANDLOG_SLOW, us);
-    if (request_bytes >= 0) commandlogNote(c, COMMANDLOG_LARGE_REQUEST, request_bytes);
-    if (reply_bytes >= 0) commandlogNote(c, COMMANDLOG_LARGE_REPLY, reply_bytes);
+    commandlogNote(c, COMMANDLOG_SLOW, us, job.elapsed_us);
+    if (request_bytes >= 0)
+        commandlogNote(c, COMMANDLOG_LARGE_REQUEST, request_bytes, job.elapsed_us);
+    if (reply_bytes >= 0) commandlogNote(c, COMMANDLOG_LARGE_REPLY, reply_bytes, job.elapsed_us);
 }

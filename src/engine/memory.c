@@ -102,8 +102,8 @@ void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
     if (after > before) told += after - before;
 }
 
-/* Blocks that the background thread has freed, before keys are evicted. */
-enum { TAKE_MAX = 100000 };
+/* Blocks that the background thread has freed, before keys are evicted: a millisecond at most. */
+enum { TAKE_MAX = 10000 };
 
 /* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
@@ -117,6 +117,12 @@ static bool awaitBackground(int64_t deadline_us) {
     return fits();
 }
 
+/* True if large values that were evicted fill the gap as soon as they have been freed. */
+static bool isComingBack(void) {
+    size_t bytes = storeFreePendingBytes();
+    return bytes && memUsed() <= mostUsed() + bytes;
+}
+
 /* True if memory fits or will fit with more time; false if no key is left to evict. */
 static bool evict(int64_t length_us) {
     hotCheck(length_us >= 0);
@@ -128,12 +134,20 @@ static bool evict(int64_t length_us) {
         limit.timed_out = true;
         return true;
     }
+    if (unlikely(isComingBack())) {
+        limit.timed_out = true;
+        return true;
+    }
     evictRule rule;
     if (!memoryEvictRule(&rule)) return false;
     int64_t started_us = clockMonoUs();
     int64_t deadline_us = length_us < INT64_MAX - started_us ? started_us + length_us : INT64_MAX;
     for (unsigned victims = 1; !fits(); victims++) {
         if (!storeEvictOne(keyspaceMain(), &rule)) return awaitBackground(deadline_us);
+        if (unlikely(isComingBack())) {
+            limit.timed_out = true;
+            return true;
+        }
         if (victims % LOOK == 0 && clockMonoUs() >= deadline_us) {
             limit.timed_out = true;
             return true;
@@ -348,12 +362,9 @@ static bool evictIsBusy(void) { return limit.timed_out && engineHot.memory_limit
 
 static void printStats(str *out) {
     uint64_t current_us = limit.over_since ? (uint64_t)(clockMonoUs() - limit.over_since) : 0;
-    strAppendFormat(out,
-                    "evicted_keys:%llu\r\ntotal_eviction_exceeded_time:%llu\r\n"
-                    "current_eviction_exceeded_time:%llu\r\n",
-                    (unsigned long long)storeStats(keyspaceMain()).evicted,
-                    (unsigned long long)(limit.over_us + current_us) / 1000,
-                    (unsigned long long)current_us / 1000);
+    strAppendField(out, "evicted_keys", storeStats(keyspaceMain()).evicted);
+    strAppendField(out, "total_eviction_exceeded_time", (limit.over_us + current_us) / 1000);
+    strAppendField(out, "current_eviction_exceeded_time", current_us / 1000);
 }
 
 static void resetStats(void) { limit.over_us = 0; }

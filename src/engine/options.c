@@ -161,7 +161,7 @@ const configOption engineOptions[] = {
     CONFIG_INT("lfu-decay-time", engineConf.lfu_decay_time, 1, 0, INT_MAX,
                .apply = keyspaceApplyAccess),
     CONFIG_INT("active-expire-effort", engineConf.active_expire_effort, 1, 1, 10),
-    /* Strings compressed in memory. */
+    /* Values compressed in memory. */
     CONFIG_ENUM("value-compression", engineConf.value_compression, compression_words,
                 COMPRESSION_NO, .flags = CONFIG_IN_CRASH_REPORT, .accept = compressValuesAccept,
                 .apply = compressValuesApply),

@@ -172,6 +172,11 @@ gateVerdict pauseHoldWrite(session *s) {
     return pauseHold(s);
 }
 
+bool pauseHoldsWrite(ctx *c) {
+    hotCheck(c->cmd);
+    return pause.scope >= PAUSE_WRITES || (pause.scope == PAUSE_SOME && pause.selects(c));
+}
+
 static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;

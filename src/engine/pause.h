@@ -52,6 +52,8 @@ int64_t pauseEndMs(void);
 /* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
 const char *pauseReasonName(void);
 
+/* True while a pause holds back writes of clients like this one. */
+bool pauseHoldsWrite(ctx *c);
 /* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD.
  * There must be a pause. pauseHoldWrite(): until no pause holds writes. */
 gateVerdict pauseHold(session *s);

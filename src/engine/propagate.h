@@ -29,11 +29,12 @@ void propagateCopy(propagateTo to, int argc, const slice *argv);
 void propagateRequest(const ctx *c);
 /* Appends a SELECT as a sink writes it. */
 void propagateAppendSelect(str *out, int db_id);
-/* What is queued from now on is a form of the running command, which stays behind what callbacks in
- * the middle of it propagate. */
+/* Commands queued from now on are forms of the running command. They are propagated after the
+ * commands that callbacks in the middle of it propagate. */
 void propagateOwnBegins(void);
-/* Around such a callback. `begun` is what the first returns. `has_own`: the command has queued its
- * form already, which is moved. */
+/* Called before and after such a callback; `begun` is the value that the first function returned.
+ * `has_own`: the command has already queued its form, which is moved after the commands of the
+ * callback. */
 typedef struct propagateMark {
     int own_from, count;
 } propagateMark;

@@ -53,7 +53,7 @@ typedef enum serverRefusal {
     REFUSED_DATABASE
 } serverRefusal;
 
-/* What belongs to it is in the member named after the kind. Borrowed for the call. */
+/* The data of an event are in the member named after its kind. Borrowed for the call. */
 typedef struct serverEvent {
     serverEventKind kind;
     serverEventPhase phase; /* of kinds that have phases */

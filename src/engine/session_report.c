@@ -42,7 +42,14 @@ void sessionDescribe(const session *s, str *out) {
     if (describe_session) describe_session(s, out);
 }
 
+static uint64_t (*count_tracking)(void);
+
+void sessionSetTrackingCountProc(uint64_t (*count)(void)) { count_tracking = count; }
+
+uint64_t sessionTrackingCount(void) { return count_tracking ? count_tracking() : 0; }
+
 void sessionReportRead(const session *s, sessionReport *out) {
-    *out = (sessionReport){.redirect = -1, .has_job = jobIsOf(s)};
+    *out = (sessionReport){.redirect = -1};
+    out->has_job = jobProgressOf(s, &out->job);
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);
 }

@@ -10,6 +10,14 @@
 
 #include "engine/session.h"
 
+/* How far a command that runs in slices is. */
+typedef struct jobProgress {
+    uint64_t visited;  /* elements; more than all if some are visited repeatedly */
+    uint64_t elements; /* as many as it is going to visit, about */
+    int64_t us;        /* sum of its slices */
+    int64_t elapsed_us;
+} jobProgress;
+
 typedef struct sessionReport {
     uint64_t channels, patterns, shard_channels; /* subscriptions */
     bool tracking, tracking_broken, tracking_broadcast;
@@ -19,6 +27,7 @@ typedef struct sessionReport {
     bool is_throttled;   /* its write waits as a replica lags: repl-throttling-enabled */
     bool output_is_held; /* it waits for replicas: replication-quorum */
     bool has_job;        /* its command runs in slices: job.h */
+    jobProgress job;     /* if it has one */
     size_t stream_bytes; /* of the replication stream kept for a replica, and their blocks */
     int64_t stream_blocks;
 } sessionReport;
@@ -38,6 +47,10 @@ void sessionSetMemoryClassesProc(bool (*append)(str *out));
 void sessionDescribe(const session *s, str *out);
 /* Registers the function that does; called once, by net. */
 void sessionSetDescribeProc(void (*describe)(const session *s, str *out));
+/* The number of sessions whose reads are tracked. */
+uint64_t sessionTrackingCount(void);
+/* Registers the function that returns it; called once, by pubsub. */
+void sessionSetTrackingCountProc(uint64_t (*count)(void));
 /* Reads all that is known of a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers a function that fills in a part of it; called once by each subsystem that knows one. */

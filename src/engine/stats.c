@@ -13,6 +13,7 @@
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/hotkeys_priv.h"
+#include "engine/expiry_gate.h"
 #include "engine/job.h"
 #include "engine/stats_priv.h"
 
@@ -66,6 +67,7 @@ void statsReset(void) {
     hotCheck(threadIsMain());
     childResetStats();
     jobResetStats();
+    expiryGateResetStats();
     memset(stats.errors, 0, sizeof(stats.errors));
     stats.error_count = 0;
     stats.errors_total = stats.errors_unexpected = stats.errors_overflow = 0;
@@ -104,14 +106,12 @@ void statsSampleRates(int64_t budget_us) {
 }
 
 static void printStats(str *out) {
-    strAppendFormat(out, "total_commands_processed:%llu\r\n",
-                    (unsigned long long)(engineHot.commands - stats.commands_base));
-    strAppendFormat(out, "instantaneous_ops_per_sec:%llu\r\n",
-                    (unsigned long long)ratePerSecond(&stats.ops));
-    strAppendFormat(out, "unexpected_error_replies:%llu\r\n",
-                    (unsigned long long)stats.errors_unexpected);
-    strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
+    strAppendField(out, "total_commands_processed", (engineHot.commands - stats.commands_base));
+    strAppendField(out, "instantaneous_ops_per_sec", ratePerSecond(&stats.ops));
+    strAppendField(out, "unexpected_error_replies", stats.errors_unexpected);
+    strAppendField(out, "total_error_replies", stats.errors_total);
     jobPrintStats(out);
+    strAppendFormat(out, "expiry_requests_held:%llu\r\n", (unsigned long long)expiryGateCount());
 }
 
 /* Appends a field of INFO that begins with a name of others, so that it remains one field. */

@@ -10,7 +10,7 @@
 #include "engine/ctx.h"
 #include "engine/session.h"
 
-/* What the owner of a stream is told. Functions may be NULL. */
+/* Callbacks of the owner of a stream; each may be NULL. */
 typedef struct streamOwner {
     /* The next bytes that were applied, in order and complete; borrowed for the call. `db_id`: the
      * database that was selected before the first of them; -1: they continue those of the last

@@ -16,6 +16,7 @@ struct transaction {
     uint64_t rights_version;       /* userRightsVersion() then */
     size_t memory, argument_bytes; /* of the queue */
     list watches;                  /* watched keys, oldest first */
+    struct watcher *watcher;       /* what they belong to; NULL: there are none */
     listNode watching;             /* node in the list of transactions with watches */
     size_t watch_memory;
     /* Earliest expiry time of the watched keys that were not expired when watched. INT64_MAX:

@@ -5,6 +5,9 @@
  * and only if it watches a key, and none of its keys has changed yet. A change costs one lookup and
  * one step per watch.
  *
+ * Many watches that end together (UNWATCH, EXEC, FLUSHALL) lose their transaction at once, and are
+ * freed in slices, between the requests of others.
+ *
  * A key that was already expired when it was watched counts as missing: its removal is not a
  * change, its creation is. */
 #include "engine/watch.h"
@@ -12,19 +15,27 @@
 #include "base/base.h"
 #include "engine/hot.h"
 #include "engine/key_index.h"
+#include "engine/later.h"
 #include "engine/transaction_priv.h"
 #include "store/store.h"
+
+/* Of all watches of a transaction; they are freed together. */
+typedef struct watcher {
+    transaction *of; /* NULL: they have ended */
+    list ended;      /* the watches then */
+} watcher;
 
 typedef struct watch {
     listNode of_key, of_session;
     indexedKey *key;
-    transaction *by;
+    watcher *by;
     bool stale; /* the key exists, but was already expired when watched */
 } watch;
 
 static struct {
     list watching; /* list of transactions */
     uint64_t keys; /* number of watched keys */
+    size_t ended;  /* watches that are still to be freed */
 } watched;
 
 static const robj *present(const db *d, const indexedKey *k) {
@@ -35,7 +46,7 @@ static const robj *present(const db *d, const indexedKey *k) {
 static bool isWatched(const indexedKey *k, const transaction *t) {
     if (k->watchers.count < t->watches.count) {
         for (listNode *n = listFirst(&k->watchers); n; n = listNext(&k->watchers, n)) {
-            if (LIST_OWNER(n, watch, of_key)->by == t) return true;
+            if (LIST_OWNER(n, watch, of_key)->by->of == t) return true;
         }
     } else {
         for (listNode *n = listFirst(&t->watches); n; n = listNext(&t->watches, n)) {
@@ -48,8 +59,12 @@ static bool isWatched(const indexedKey *k, const transaction *t) {
 static void addWatch(indexedKey *k, transaction *t, bool stale) {
     if (!watched.watching.head.next) listInit(&watched.watching);
     watch *w = memNew(watch);
+    if (!t->watcher) {
+        t->watcher = memNew(watcher);
+        *t->watcher = (watcher){.of = t};
+    }
     w->key = k;
-    w->by = t;
+    w->by = t->watcher;
     w->stale = stale;
     if (listIsEmpty(&k->watchers)) watched.keys++;
     listAppend(&k->watchers, &w->of_key);
@@ -73,18 +88,51 @@ void watchKey(session *s, slice key, uint64_t hash, int64_t now_ms) {
     addWatch(k, t, stale);
 }
 
-/* Drops all watches of a transaction. */
-static void dropWatches(transaction *t) {
+/* Frees up to `most` watches of a list. */
+static void freeWatches(list *from, size_t most) {
     listNode *n;
-    while ((n = listFirst(&t->watches))) {
+    for (; most > 0 && (n = listFirst(from)); most--) {
         watch *w = LIST_OWNER(n, watch, of_session);
         indexedKey *k = w->key;
-        listRemove(&t->watches, &w->of_session);
+        listRemove(from, &w->of_session);
         listRemove(&k->watchers, &w->of_key);
         memFree(w);
         if (listIsEmpty(&k->watchers)) watched.keys--;
         keyIndexDrop(k);
     }
+}
+
+/* A part of the watches that have ended. */
+static laterRest freeSome(void *arg) {
+    enum { PART = 1000 };
+    watcher *by = arg;
+    check(!by->of);
+    watched.ended -= sizeMin(by->ended.count, PART);
+    freeWatches(&by->ended, PART);
+    if (!listIsEmpty(&by->ended)) return LATER_MORE;
+    memFree(by);
+    return LATER_NOTHING;
+}
+
+/* Takes the watches from their transaction, to be freed later. */
+static void endWatches(transaction *t) {
+    watcher *by = t->watcher;
+    check(by->of == t);
+    by->of = NULL;
+    listInit(&by->ended);
+    listMoveAll(&by->ended, &t->watches);
+    watched.ended += by->ended.count;
+    t->watcher = NULL;
+    laterRun(freeSome, by);
+}
+
+/* Drops all watches of a transaction. */
+static void dropWatches(transaction *t) {
+    enum { AT_ONCE = 1000 };
+    if (unlikely(t->watches.count > AT_ONCE)) endWatches(t);
+    freeWatches(&t->watches, SIZE_MAX);
+    memFree(t->watcher);
+    t->watcher = NULL;
     t->watch_memory = 0;
     t->watch_expire_ms = INT64_MAX;
     if (listHas(&t->watching)) listRemove(&watched.watching, &t->watching);
@@ -116,8 +164,8 @@ void watchKeyChanged(db *d, indexedKey *k) {
         n = listNext(&k->watchers, n); /* the last watch frees the key */
         if (w->stale && gone) {
             w->stale = false;
-        } else {
-            fail(w->by);
+        } else if (w->by->of) {
+            fail(w->by->of);
         }
     }
 }
@@ -166,6 +214,9 @@ size_t watchCount(const session *s) { return s->multi ? s->multi->watches.count 
 
 size_t watchMemory(const session *s) { return s->multi ? s->multi->watch_memory : 0; }
 
-uint64_t watchedKeyCount(void) { return watched.keys; }
+/* While watches that have ended are being freed, keys that others watch, too, are not counted. */
+uint64_t watchedKeyCount(void) {
+    return watched.keys > watched.ended ? watched.keys - watched.ended : 0;
+}
 
 uint64_t watchingSessionCount(void) { return watched.watching.count; }

@@ -283,7 +283,10 @@ void aofWriteKey(rdbWriter *w, const robj *o) {
         [TYPE_STRING] = writeString, [TYPE_LIST] = writeList,        [TYPE_SET] = writeSet,
         [TYPE_ZSET] = writeZset,     [TYPE_HASH] = writeHash,        [TYPE_STREAM] = writeStream,
         [TYPE_MODULE] = writeModule, [TYPE_PATHHASH] = writePathHash};
-    writers[objectType(o)](w, o);
+    bool opens = objectIsCompressed(o) && objectType(o) != TYPE_STRING;
+    robj *plain = opens ? compressedOpen(o) : NULL;
+    writers[objectType(o)](w, plain ? plain : o);
+    if (plain) compressedClose(plain);
     if (!objectHasExpire(o)) return;
     aofCommandBegin(w, 3);
     aofWord(w, SLICE("PEXPIREAT"));

@@ -4,11 +4,13 @@
 #include "format/rdb_dump.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "format/rdb_producers.h"
 #include "format/rdb_redis.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value.h"
+#include "store/type_string.h"
 
 enum { VERSION_LEN = 2, VERSION_CHECKSUM_OPTIONAL = 13 };
 
@@ -30,12 +32,15 @@ static int versionFor(rdbType type, rdbForm form) {
     return rdbTypeInVersion(type, RDB_VERSION_REDIS_MAX) ? RDB_VERSION_REDIS_MAX : RDB_VERSION;
 }
 
-/* Writes the value. Sets *version to the version for the footer. */
-static status writeObject(const robj *o, int db_id, rdbForm form, rdbSink *sink, int *version) {
+/* Writes the value by a buffer of RDB_WRITER_BUFFER bytes; NULL: by one for all. Sets *version to
+ * the version for the footer. */
+static status writeObject(const robj *o, int db_id, rdbForm form, rdbSink *sink, char *buffer,
+                          int *version) {
     rdbWriter w;
-    static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
-    rdbWriterInitBorrowed(&w, sink, buffer);
-    w.compress = rdbCompressionOn();
+    static char shared[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
+    rdbWriterInitBorrowed(&w, sink, buffer ? buffer : shared);
+    bool is_long = objectType(o) == TYPE_STRING && stringLen(o) >= RDB_DUMP_PLAIN_MIN;
+    w.compress = rdbCompressionOn() && !is_long;
     w.db_id = db_id;
     w.released_types = w.redis_types = form == RDB_FORM_REDIS;
     rdbType type = rdbTypeOf(o);
@@ -54,10 +59,13 @@ void rdbDump(const robj *o, int db_id, rdbForm form, str *out) {
     int version;
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
-    status st = writeObject(o, db_id, form, &sink.sink, &version);
+    status st = writeObject(o, db_id, form, &sink.sink, NULL, &version);
     check(st == OK); /* into memory */
     rdbDumpAppendFooter(out, from, version);
 }
+
+/* Bytes between two points of a fiber, which take as long as so many elements. */
+enum { PART_BYTES = 64 * 1024, PART_ELEMENTS = 1000 };
 
 /* A sink whose memory may be exhausted. There is always room for the footer. */
 typedef struct blobSink {
@@ -75,23 +83,47 @@ static status blobSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason
         if (!grown) return reasonSet(why, ERR_NO_MEMORY, "out of memory");
         s->payload = grown;
     }
-    memcpy(s->payload->bytes + s->payload->len, bytes, len);
-    s->payload->len += len;
+    for (size_t part; len > 0 && !fiberPoint(PART_ELEMENTS); len -= part) {
+        part = sizeMin(len, PART_BYTES);
+        memcpy(s->payload->bytes + s->payload->len, bytes, part);
+        s->payload->len += part;
+        bytes = (const char *)bytes + part;
+    }
     return OK;
 }
 
-blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form) {
+/* The checksum of all bytes. */
+static uint64_t checksumOf(const blob *payload) {
+    uint64_t crc = 0;
+    for (size_t at = 0, part; at < payload->len && !fiberPoint(PART_ELEMENTS); at += part) {
+        part = sizeMin(payload->len - at, PART_BYTES);
+        crc = crc64(crc, payload->bytes + at, part);
+    }
+    return crc;
+}
+
+/* The size of the first block. In a fiber it is most probably enough: to move a long payload to a
+ * larger one cannot be suspended. */
+static size_t firstSize(const robj *o, int db_id, bool in_fiber) {
+    enum { FIRST = 1000, SAMPLES = 100 };
+    return in_fiber ? objectMemoryAt(o, db_id, SAMPLES) + FIRST : FIRST;
+}
+
+blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form, bool in_fiber) {
     int version;
-    enum { FIRST = 1000 };
-    blobSink s = {.sink = {.write = blobSinkWrite}, .payload = blobTryNew(FIRST)};
-    if (!s.payload || writeObject(o, db_id, form, &s.sink, &version) != OK) {
+    blobSink s = {.sink = {.write = blobSinkWrite},
+                  .payload = blobTryNew(firstSize(o, db_id, in_fiber))};
+    char *buffer = in_fiber ? memAlloc(RDB_WRITER_BUFFER) : NULL;
+    bool done = s.payload && writeObject(o, db_id, form, &s.sink, buffer, &version) == OK;
+    memFree(buffer);
+    if (!done) {
         blobRelease(s.payload);
         return NULL;
     }
     char *footer = s.payload->bytes + s.payload->len;
     storeU16(footer, (uint16_t)version);
     s.payload->len += VERSION_LEN;
-    storeU64(footer + VERSION_LEN, crc64(0, s.payload->bytes, s.payload->len));
+    storeU64(footer + VERSION_LEN, checksumOf(s.payload));
     s.payload->len += RDB_CHECKSUM_LEN;
     return s.payload;
 }

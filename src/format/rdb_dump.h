@@ -20,8 +20,11 @@ enum { RDB_DUMP_FOOTER = 10 };
 /* Appends the payload of the object's value; `db_id` is where the key is, for types of modules.
  * Main thread. */
 void rdbDump(const robj *o, int db_id, rdbForm form, str *out);
-/* The same as a blob of its own, which the caller releases; NULL when memory is exhausted. */
-blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form) MUST_USE;
+/* The same as a blob of its own, which the caller releases; NULL when memory is exhausted. Within
+ * a fiber (base/fiber.h) it may be suspended; the value must not change meanwhile. Text above
+ * RDB_DUMP_PLAIN_MIN bytes is not compressed: that cannot be suspended. */
+enum { RDB_DUMP_PLAIN_MIN = 1024 * 1024 };
+blob *rdbDumpBlob(const robj *o, int db_id, rdbForm form, bool in_fiber) MUST_USE;
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from, int version);
 /* True if the payload ends with an accepted version (`relaxed`: also unknown ones) and a correct

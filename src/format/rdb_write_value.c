@@ -18,6 +18,10 @@
 
 enum { MEMBERS_AT_ONCE = 32 };
 
+static bool hasPackedInts(const robj *o) {
+    return objectIsCompressed(o) ? compressedRead(o).raw : objectForm(o) == FORM_PACKED_INTS;
+}
+
 rdbType rdbTypeOf(const robj *o) {
     hotCheck(objectType(o) < TYPE_COUNT);
     bool packed = objectType(o) != TYPE_STRING && objectIsPacked(o);
@@ -25,7 +29,7 @@ rdbType rdbTypeOf(const robj *o) {
     case TYPE_STRING: return RDB_TYPE_STRING;
     case TYPE_LIST: return RDB_TYPE_LIST_QUICKLIST_2;
     case TYPE_SET:
-        if (objectForm(o) == FORM_PACKED_INTS) return RDB_TYPE_SET_INTSET;
+        if (hasPackedInts(o)) return RDB_TYPE_SET_INTSET;
         if (packed) return RDB_TYPE_SET_LISTPACK;
         return membersTimes(o) ? RDB_TYPE_SET_TIMED : RDB_TYPE_SET;
     case TYPE_ZSET:
@@ -256,7 +260,13 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
         [TYPE_STREAM] = rdbWriteStream,
         [TYPE_MODULE] = rdbWriteModuleValue,
         [TYPE_PATHHASH] = rdbWritePathHash};
-    writers[objectType(o)](w, o);
+    if (likely(!objectIsCompressed(o)) || objectType(o) == TYPE_STRING) {
+        writers[objectType(o)](w, o);
+        return;
+    }
+    robj *plain = compressedOpen(o);
+    writers[objectType(o)](w, plain);
+    compressedClose(plain);
 }
 
 rdbType rdbTypeInParts(valueType type, bool timed) {

@@ -83,7 +83,7 @@ static void endCall(gatewayCall *c, str *reply) {
     size_t size = sizeof(*c) + c->user_len + c->request_len;
     check(calls.bytes >= size);
     calls.bytes -= size;
-    c->end(c->owner, c->part, reply);
+    c->end(c->owner, c->part, reply, c->flags & CALL_TRACKED);
     strFree(reply); /* what the owner has not taken */
     strFree(&c->early);
     memFree(c);
@@ -98,7 +98,7 @@ void callFail(gatewayCall *c, slice error) {
 
 static void giveUp(gatewayCall *c) {
     callStatistics.gave_up++;
-    if (c->flags & CALL_OWN_LINK && clusterOwner(c->slot)) {
+    if (c->flags & CALL_OWN_LINK && c->slot >= 0 && clusterOwner(c->slot)) {
         callFail(c,
                  SLICE("ERR The node that has the keys cannot be reached, or too many clients of "
                        "the gateway use a connection of their own to it"));
@@ -113,9 +113,9 @@ static void giveUp(gatewayCall *c) {
 static void wait(gatewayCall *c) {
     c->peer = NULL;
     c->skip = 0;
-    c->flags &= ~(uint32_t)CALL_ASKS;
+    c->flags &= ~(uint32_t)(CALL_ASKS | CALL_TRACKED);
     strClear(&c->early);
-    if (engineHot.now_ms >= c->deadline_ms) {
+    if (engineHot.now_ms >= c->deadline_ms || c->flags & CALL_ONCE) {
         giveUp(c);
         return;
     }

@@ -21,8 +21,9 @@
 typedef struct gatewayPeer gatewayPeer;
 typedef struct gatewayCall gatewayCall;
 
-/* The reply of a call as RESP, taken: `part` is that of callRequest. */
-typedef void callEndProc(void *owner, int part, str *reply);
+/* The reply of a call as RESP, taken: `part` is that of callRequest. `is_tracked`: what CALL_CACHES
+ * and CALL_SILENT ask for was done. */
+typedef void callEndProc(void *owner, int part, str *reply, bool is_tracked);
 
 enum {
     CALL_READS = 1u << 0,     /* may be repeated */
@@ -33,6 +34,11 @@ enum {
     CALL_OWN_LINK = 1u << 5,  /* on a link that no other call uses meanwhile: it may block */
     CALL_WATCHES = 1u << 6,   /* if it succeeds its link stays that of `holder` */
     CALL_ON_HELD = 1u << 7,   /* EXEC on that link; elsewhere its watched keys are unknown */
+    CALL_CACHES = 1u << 8,    /* the keys that it reads are tracked */
+    CALL_SILENT = 1u << 9,    /* the link is not told of what it changes */
+    CALL_TRACKED = 1u << 10,  /* its node has been asked for that */
+    CALL_ONCE = 1u << 11,     /* it fails instead of waiting for its node */
+    CALL_PREFIXES = 1u << 12, /* its node tells the link of changes from now on */
 };
 
 struct gatewayCall {
@@ -78,13 +84,13 @@ static inline slice callBytes(const gatewayCall *c) {
 bool callMayStart(int slot, bool here);
 /* Starts a call; `end` may be called before this returns. */
 void callStart(const callRequest *r);
-/* For peers: the reply to the first call of a peer, without those to skip; what becomes of the
- * calls of a peer whose link has ended: those that were certainly not executed, or may be repeated,
- * wait; for the others the client is told. */
+/* For peers. callReplied(): the reply of a call, without the replies that precede it. callLost():
+ * the link of a call has ended: the call waits again if it was certainly not executed or may be
+ * repeated, else its client gets an error. */
 void callReplied(gatewayCall *c, slice reply);
 void callLost(gatewayCall *c, bool was_sent);
 void callFail(gatewayCall *c, slice error);
-/* Ends the call with that owner, which uses a link of its own, without a reply to anybody. */
+/* Ends the call of that owner, on a link of its own, without a reply. */
 void callCancel(const void *owner);
 /* Calls that wait are tried again; at most every few ms. */
 void callsRetry(void);

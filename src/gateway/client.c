@@ -7,7 +7,6 @@
  *
  * Invariant: the output up to `may_leave` (counted as session.bytes_out is) precedes all places of
  * the order; what is beyond it follows them. Main thread only. */
-#define _GNU_SOURCE /* memmem() */
 #include "gateway/client.h"
 
 #include "base/base.h"
@@ -24,47 +23,21 @@
 #include "engine/user.h"
 #include "engine/watch.h"
 #include "format/aof_reader.h"
-#include "gateway/call.h"
+#include "gateway/caching.h"
+#include "gateway/client_priv.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
-#include "gateway/merge.h"
+#include "gateway/info.h"
 #include "gateway/peer.h"
-#include "gateway/reply_order.h"
-#include "gateway/route.h"
 #include "gateway/scan.h"
+#include "gateway/shard.h"
 #include "gateway/split.h"
+#include "pubsub/pubsub.h"
 
 enum {
     ORDER_BYTES_MAX = 8 * 1024 * 1024, /* replies of one client that wait for others */
     ORDER_PLACES_MAX = 4096,
 };
-
-typedef struct gatewayClient {
-    session *who;
-    replyOrder order;
-    listNode active; /* while the order is not empty */
-    listNode held;
-    uint64_t may_leave;
-    bool is_exclusive; /* nothing is started before the order is empty */
-    bool is_closing;   /* is to be closed once the order is empty */
-    bool stopped;      /* reading has stopped while it is held */
-    int watch_slot;    /* of keys that are watched at another node; -1: none */
-} gatewayClient;
-
-/* A reply that comes from other nodes, in `count` parts. */
-typedef struct gatewayPlace {
-    replyPlace at;
-    gatewayClient *client; /* NULL: it has gone */
-    bool is_silent;        /* CLIENT REPLY */
-    bool is_scan;          /* the reply is that of CLUSTERSCAN */
-    bool is_alone;         /* its call has a link of its own */
-    int waiting, count;
-    mergeKind merge;
-    uint8_t proto;
-    int *positions; /* of MERGE_VALUES */
-    int total;
-    str *replies; /* `count` of them */
-} gatewayPlace;
 
 static struct {
     list active, held;
@@ -112,7 +85,9 @@ static int slotIndex(void) {
 static void freePlace(gatewayPlace *p) {
     check(p->waiting == 0);
     for (int i = 0; i < p->count; i++) strFree(&p->replies[i]);
+    for (int i = 0; p->keys && i < p->count; i++) strFree(&p->keys[i]);
     memFree(p->replies);
+    memFree(p->keys);
     memFree(p->positions);
     memFree(p);
 }
@@ -124,8 +99,29 @@ static void placeLeft(replyPlace *at) {
     if (p->waiting == 0) {
         freePlace(p);
     } else if (p->is_alone) {
-        callCancel(p); /* it may wait for ever; that frees the place */
+        /* They may wait for ever; the last one frees the place. */
+        for (int left = p->waiting; left > 0; left--) callCancel(p);
     }
+}
+
+static void mergePlace(gatewayPlace *p, str *whole) {
+    slice *all = memNewArray(slice, (size_t)p->count);
+    int count = 0;
+    for (int i = 0; i < p->count; i++) {
+        bool has_failed = i > 0 && p->replies[i].ptr[0] == '-';
+        if (!p->is_lenient || !has_failed) all[count++] = strSlice(&p->replies[i]);
+    }
+    if (p->is_info) {
+        infoSumKeyspaces(p->proto, all[0], p->counts_here, all + 1, count - 1, whole);
+    } else {
+        mergeReplies(&(mergeParts){.kind = p->merge,
+                                   .replies = all,
+                                   .count = count,
+                                   .positions = p->positions,
+                                   .total = p->total},
+                     whole);
+    }
+    memFree(all);
 }
 
 static void completePlace(gatewayPlace *p) {
@@ -135,37 +131,36 @@ static void completePlace(gatewayPlace *p) {
         return;
     }
     if (p->is_silent) {
-        replyOrderFill(&p->client->order, &p->at, &whole);
-        return;
-    }
-    if (p->is_scan) {
+        /* Nothing is replied. */
+    } else if (p->is_scan) {
         scanReplyTranslate(clients.prints, strSlice(&p->replies[0]), hashSlot, &whole);
-        replyOrderFill(&p->client->order, &p->at, &whole);
-        return;
+    } else if (p->count == 1 && p->merge == MERGE_FIRST) {
+        whole = p->replies[0];
+        p->replies[0] = STR_EMPTY;
+    } else {
+        mergePlace(p, &whole);
     }
-    if (p->count == 1 && p->merge == MERGE_FIRST) {
-        replyOrderFill(&p->client->order, &p->at, &p->replies[0]);
-        return;
-    }
-    slice *all = memNewArray(slice, (size_t)p->count);
-    for (int i = 0; i < p->count; i++) all[i] = strSlice(&p->replies[i]);
-    mergeReplies(&(mergeParts){.kind = p->merge,
-                               .replies = all,
-                               .count = p->count,
-                               .positions = p->positions,
-                               .total = p->total},
-                 &whole);
-    memFree(all);
     replyOrderFill(&p->client->order, &p->at, &whole);
 }
 
-static void partEnded(void *owner, int part, str *reply) {
+void gatewayPartEnded(void *owner, int part, str *reply, bool is_tracked) {
     gatewayPlace *p = owner;
     check(p->waiting > 0);
     check(part < p->count);
+    str keys = STR_EMPTY;
+    uint32_t tracking = p->tracking;
+    session *who = p->client ? p->client->who : NULL;
+    bool has_failed = reply->ptr[0] == '-';
+    if (tracking) {
+        keys = p->keys[part];
+        p->keys[part] = STR_EMPTY;
+    }
     p->replies[part] = *reply;
     *reply = STR_EMPTY;
     if (--p->waiting == 0) completePlace(p);
+    /* What the client is told of keys follows its reply. */
+    if (keys.len) cachingEnded(who, tracking, strSlice(&keys), has_failed, is_tracked);
+    strFree(&keys);
 }
 
 /* ------------------------------------------------------------------ output */
@@ -179,7 +174,7 @@ static void takeFollowing(gatewayClient *gc) {
     strFree(&following);
 }
 
-static gatewayPlace *keepPlace(gatewayClient *gc, ctx *c, int count, mergeKind merge) {
+gatewayPlace *gatewayKeepPlace(gatewayClient *gc, ctx *c, int count, mergeKind merge) {
     gatewayPlace *p = memCalloc(1, sizeof(*p));
     check(count > 0);
     if (replyOrderIsEmpty(&gc->order)) {
@@ -194,6 +189,8 @@ static gatewayPlace *keepPlace(gatewayClient *gc, ctx *c, int count, mergeKind m
     p->merge = merge;
     p->proto = c->proto;
     p->replies = memCalloc((size_t)count, sizeof(str));
+    p->tracking = cachingOf(c);
+    if (p->tracking) p->keys = memCalloc((size_t)count, sizeof(str));
     replyOrderKeep(&gc->order, &p->at);
     return p;
 }
@@ -212,7 +209,13 @@ static bool settle(gatewayClient *gc) {
     session *s = gc->who;
     if (s->flags & SESSION_LENT || sessionIsExecuting(s)) return false;
     str ready = STR_EMPTY;
-    takeFollowing(gc);
+    bool only_messages = gc->is_exclusive && replyOrderWaits(&gc->order) &&
+                         !(s->flags & SESSION_CLOSE_SOON) && !gc->is_closing;
+    if (only_messages) {
+        gc->may_leave = sessionOutputEnd(s); /* a client that is blocked gets them at once */
+    } else {
+        takeFollowing(gc);
+    }
     deferClose(gc);
     replyOrderTake(&gc->order, &ready, placeLeft);
     if (ready.len) {
@@ -242,7 +245,7 @@ void gatewaySettle(void) {
 
 /* ------------------------------------------------------------------ holding requests back */
 
-static gateVerdict hold(gatewayClient *gc, bool stops_reading) {
+gateVerdict gatewayHold(gatewayClient *gc, bool stops_reading) {
     session *s = gc->who;
     check(!listHas(&gc->held));
     (void)activeClients(); /* initialises both lists */
@@ -268,7 +271,9 @@ void gatewayResume(void) {
         session *s = gc->who;
         listRemove(&clients.held, &gc->held);
         s->flags &= ~SESSION_PAUSED;
-        if (gc->stopped) s->carrier->pause_reading(s, false);
+        /* Also if it was not stopped here: net does so if bytes, or the end, come while a request
+         * that is held again is in the batch. */
+        s->carrier->pause_reading(s, false);
         gc->stopped = false;
         s->carrier->resume(s);
     }
@@ -286,7 +291,7 @@ static bool mayTakeLong(const ctx *c) {
 
 /* The command runs here, as for any other client. */
 static gateVerdict passHere(gatewayClient *gc, const ctx *c) {
-    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? hold(gc, true) : GATE_PASS;
+    return mayTakeLong(c) && !replyOrderIsEmpty(&gc->order) ? gatewayHold(gc, true) : GATE_PASS;
 }
 
 /* ------------------------------------------------------------------ routes */
@@ -333,22 +338,36 @@ static uint32_t flagsOf(const ctx *c) {
     return flags;
 }
 
-static callRequest requestOf(const ctx *c, gatewayPlace *p, int part) {
+callRequest gatewayRequestOf(const ctx *c, gatewayPlace *p, int part) {
     return (callRequest){.user = userNameOf(c->who),
                          .slot = -1,
                          .db_id = c->who->db_id,
                          .proto = c->proto,
                          .part = part,
-                         .flags = flagsOf(c),
-                         .end = partEnded,
+                         .flags = flagsOf(c) | cachingCallFlags(p->tracking),
+                         .end = gatewayPartEnded,
                          .owner = p};
+}
+
+/* Counts a request that is executed elsewhere, all of it. */
+static void countElsewhere(const ctx *c) {
+    pubsubPassedOn(c);
+    clients.counts.elsewhere++;
+    executeCountCall(c);
+}
+
+void gatewayCountMerged(const ctx *c, bool any_here) {
+    pubsubPassedOn(c);
+    clients.counts.merged++;
+    if (!any_here) executeCountCall(c);
 }
 
 /* Sends the arguments to the node that has the slot, as a part of the request. */
 static void sendPart(ctx *c, gatewayPlace *p, int part, int slot, int argc, const slice *argv) {
-    callRequest r = requestOf(c, p, part);
+    callRequest r = gatewayRequestOf(c, p, part);
     str bytes = STR_EMPTY;
     aofPrintCommand(&bytes, argc, argv);
+    if (p->tracking) cachingAppendKeys(&p->keys[part], c->cmd, argv, argc);
     r.slot = slot;
     r.request = strSlice(&bytes);
     callStart(&r);
@@ -356,8 +375,9 @@ static void sendPart(ctx *c, gatewayPlace *p, int part, int slot, int argc, cons
 }
 
 static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
-    if (!callMayStart(slot, false)) return hold(gc, true);
-    callRequest r = requestOf(c, keepPlace(gc, c, 1, MERGE_FIRST), 0);
+    if (!callMayStart(slot, false)) return gatewayHold(gc, true);
+    gatewayPlace *p = gatewayKeepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = gatewayRequestOf(c, p, 0);
     const request *sent = c->request;
     str bytes = STR_EMPTY;
     r.slot = slot;
@@ -367,18 +387,18 @@ static gateVerdict callSlot(gatewayClient *gc, ctx *c, int slot) {
         aofPrintCommand(&bytes, c->argc, c->argv);
         r.request = strSlice(&bytes);
     }
+    if (p->tracking) cachingAppendKeys(&p->keys[0], c->cmd, c->argv, c->argc);
     callStart(&r);
     strFree(&bytes);
-    clients.counts.elsewhere++;
-    executeCountCall(c);
+    countElsewhere(c);
     return GATE_DONE;
 }
 
 /* On a link of its own; the client starts nothing else until the reply has come. */
 static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags) {
-    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, true);
-    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
-    callRequest r = requestOf(c, p, 0);
+    if (!replyOrderIsEmpty(&gc->order)) return gatewayHold(gc, true);
+    gatewayPlace *p = gatewayKeepPlace(gc, c, 1, MERGE_FIRST);
+    callRequest r = gatewayRequestOf(c, p, 0);
     str bytes = STR_EMPTY;
     aofPrintCommand(&bytes, c->argc, c->argv);
     r.slot = slot;
@@ -386,15 +406,14 @@ static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags
     r.holder = gc;
     r.request = strSlice(&bytes);
     p->is_alone = gc->is_exclusive = true;
+    if (p->tracking) cachingAppendKeys(&p->keys[0], c->cmd, c->argv, c->argc);
     callStart(&r);
     strFree(&bytes);
-    clients.counts.elsewhere++;
-    executeCountCall(c);
+    countElsewhere(c);
     return GATE_DONE;
 }
 
-/* Executes a part of the request here; the gates that were asked already are not asked again. */
-static void runHere(ctx *c, int argc, const slice *argv, str *out) {
+void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     ctx inner;
     outbuf buf;
     size_t len;
@@ -403,7 +422,8 @@ static void runHere(ctx *c, int argc, const slice *argv, str *out) {
     inner.argv = argv;
     inner.argc = argc;
     inner.out = &buf;
-    inner.gates_exempt = gateMask(&gatewayGate) | gateMask(&pauseGate);
+    inner.gates_exempt =
+        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
     executeInner(&inner);
     char *bytes = outbufCopy(&buf, &len);
     strAppend(out, bytes, len);
@@ -411,15 +431,15 @@ static void runHere(ctx *c, int argc, const slice *argv, str *out) {
     outbufClear(&buf);
 }
 
-static bool isPaused(ctx *c) {
+bool gatewayIsPaused(ctx *c) {
     return gateIsArmed(&pauseGate) && pauseGate.selects(c->cmd->spec) &&
            pauseGate.admit(c) == GATE_HELD;
 }
 
-static void endPart(gatewayPlace *p, ctx *c, int part, int argc, const slice *argv) {
+void gatewayEndPart(gatewayPlace *p, ctx *c, int part, int argc, const slice *argv) {
     str reply = STR_EMPTY;
-    runHere(c, argc, argv, &reply);
-    partEnded(p, part, &reply);
+    gatewayRunHere(c, argc, argv, &reply);
+    gatewayPartEnded(p, part, &reply, true);
 }
 
 /* ------------------------------------------------------------------ several slots, all nodes */
@@ -437,9 +457,9 @@ static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *spli
     bool any_here = false;
     for (int i = 0; i < split->count; i++)
         any_here = any_here || clusterServesSlot(split->parts[i].slot);
-    if (!mayStartAll(split)) return hold(gc, true);
-    if (any_here && isPaused(c)) return GATE_HELD;
-    gatewayPlace *p = keepPlace(gc, c, split->count, merge);
+    if (!mayStartAll(split)) return gatewayHold(gc, true);
+    if (any_here && gatewayIsPaused(c)) return GATE_HELD;
+    gatewayPlace *p = gatewayKeepPlace(gc, c, split->count, merge);
     if (merge == MERGE_VALUES) {
         p->total = split->key_count;
         p->positions = memNewArray(int, (size_t)split->key_count);
@@ -448,47 +468,12 @@ static gateVerdict callParts(gatewayClient *gc, ctx *c, const splitRequest *spli
     for (int i = 0; i < split->count; i++) {
         const splitPart *part = &split->parts[i];
         if (clusterServesSlot(part->slot)) {
-            endPart(p, c, i, part->argc, part->argv);
+            gatewayEndPart(p, c, i, part->argc, part->argv);
             continue;
         }
         sendPart(c, p, i, part->slot, part->argc, part->argv);
     }
-    clients.counts.merged++;
-    if (!any_here) executeCountCall(c);
-    return GATE_DONE;
-}
-
-static gateVerdict callAllNodes(gatewayClient *gc, ctx *c, mergeKind merge) {
-    enum { OWNERS_MAX = 1024 };
-    const clusterNode *owners[OWNERS_MAX];
-    int count = clusterOwners(owners, OWNERS_MAX);
-    if (count == 0 || count > OWNERS_MAX) {
-        replyError(c, SLICE("CLUSTERDOWN The cluster is down"));
-        return GATE_REFUSED;
-    }
-    /* Calls of this client that are on their way precede it at each node only if they have ended:
-     * a slot may be with another node than it was. */
-    if (!replyOrderIsEmpty(&gc->order)) return hold(gc, true);
-    bool any_here = false;
-    for (int i = 0; i < count; i++) any_here = any_here || clusterIsMyself(owners[i]);
-    if (any_here && isPaused(c)) return GATE_HELD;
-    gatewayPlace *p = keepPlace(gc, c, count, merge);
-    str bytes = STR_EMPTY;
-    aofPrintCommand(&bytes, c->argc, c->argv);
-    for (int i = 0; i < count; i++) {
-        if (clusterIsMyself(owners[i])) {
-            endPart(p, c, i, c->argc, c->argv);
-            continue;
-        }
-        callRequest r = requestOf(c, p, i);
-        r.node_id = clusterNodeId(owners[i]);
-        r.flags |= CALL_ALL_NODES;
-        r.request = strSlice(&bytes);
-        callStart(&r);
-    }
-    strFree(&bytes);
-    clients.counts.merged++;
-    if (!any_here) executeCountCall(c);
+    gatewayCountMerged(c, any_here);
     return GATE_DONE;
 }
 
@@ -505,7 +490,7 @@ static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
     if (!callMayStart(slot, here)) {
         strFree(&text);
         strFree(&after);
-        return hold(gc, true);
+        return gatewayHold(gc, true);
     }
     strAppendByte(&text, '{');
     strAppendSlice(&text, clusterSlotTag(slot));
@@ -515,10 +500,10 @@ static gateVerdict admitScan(gatewayClient *gc, ctx *c) {
     memcpy(argv, c->argv, (size_t)c->argc * sizeof(slice));
     argv[0] = SLICE("CLUSTERSCAN");
     argv[1] = strSlice(&text);
-    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
+    gatewayPlace *p = gatewayKeepPlace(gc, c, 1, MERGE_FIRST);
     p->is_scan = true;
     if (here) {
-        endPart(p, c, 0, c->argc, argv);
+        gatewayEndPart(p, c, 0, c->argc, argv);
     } else {
         sendPart(c, p, 0, slot, c->argc, argv);
         executeCountCall(c);
@@ -545,6 +530,7 @@ static bool mayGoElsewhere(void *arg, const command *cmd, const slice *argv, int
 
 typedef struct queuedRequests {
     str bytes;
+    str *keys; /* of what a client that tracks reads and changes; NULL: of others */
     int count;
     uint32_t flags;
 } queuedRequests;
@@ -552,6 +538,7 @@ typedef struct queuedRequests {
 static bool appendQueued(void *arg, const command *cmd, const slice *argv, int argc) {
     queuedRequests *q = arg;
     if (needsProof(cmd, argv, argc)) q->flags |= CALL_PROVEN;
+    if (q->keys) cachingAppendKeys(q->keys, cmd, argv, argc);
     aofPrintCommand(&q->bytes, argc, argv);
     q->count++;
     return true;
@@ -582,17 +569,18 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     }
     bool watches = gc->watch_slot >= 0;
     if (watches ? !replyOrderIsEmpty(&gc->order) : !callMayStart(slot, false))
-        return hold(gc, true);
-    queuedRequests q = {.bytes = STR_EMPTY};
+        return gatewayHold(gc, true);
+    gatewayPlace *p = gatewayKeepPlace(gc, c, 1, MERGE_FIRST);
+    queuedRequests q = {.bytes = STR_EMPTY, .keys = p->tracking ? &p->keys[0] : NULL};
     slice multi = SLICE("MULTI");
     bool reads = !transactionHas(c->who, CMD_WRITE | CMD_MAY_REPLICATE);
     aofPrintCommand(&q.bytes, 1, &multi);
     (void)transactionEach(c->who, appendQueued, &q);
     aofPrintCommand(&q.bytes, c->argc, c->argv);
-    gatewayPlace *p = keepPlace(gc, c, 1, MERGE_FIRST);
-    callRequest r = requestOf(c, p, 0);
+    callRequest r = gatewayRequestOf(c, p, 0);
     r.slot = slot;
-    r.flags = q.flags | CALL_UNIT | (reads && !q.flags && !watches ? CALL_READS : 0);
+    r.flags = cachingCallFlags(p->tracking) | q.flags | CALL_UNIT |
+              (reads && !q.flags && !watches ? CALL_READS : 0);
     if (watches) {
         r.flags |= CALL_OWN_LINK | CALL_ON_HELD;
         r.holder = gc;
@@ -604,12 +592,11 @@ static gateVerdict callTransaction(gatewayClient *gc, ctx *c, int slot) {
     callStart(&r);
     strFree(&q.bytes);
     transactionDiscard(c->who);
-    clients.counts.elsewhere++;
-    executeCountCall(c);
+    countElsewhere(c);
     return GATE_DONE;
 }
 
-static gateVerdict refuseSlots(ctx *c) {
+gateVerdict gatewayRefuseSlots(ctx *c) {
     if (c->cmd->flags & CMD_RUNS_QUEUE) endTransaction(c);
     replyError(c, several_slots);
     return GATE_REFUSED;
@@ -625,9 +612,10 @@ static gateVerdict endWatch(gatewayClient *gc, ctx *c) {
 static gateVerdict admitWatch(gatewayClient *gc, ctx *c) {
     int slot = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
     bool here = slot >= 0 && clusterServesSlot(slot);
-    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) return refuseSlots(c);
-    if (gc->watch_slot < 0 && here) return callMayStart(slot, true) ? GATE_PASS : hold(gc, true);
-    if (watchCount(c->who)) return refuseSlots(c); /* of keys of this node */
+    if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) return gatewayRefuseSlots(c);
+    if (gc->watch_slot < 0 && here)
+        return callMayStart(slot, true) ? GATE_PASS : gatewayHold(gc, true);
+    if (watchCount(c->who)) return gatewayRefuseSlots(c); /* of keys of this node */
     gateVerdict verdict =
         callAlone(gc, c, slot, CALL_WATCHES | (gc->watch_slot >= 0 ? CALL_ON_HELD : 0));
     if (verdict == GATE_DONE) gc->watch_slot = slot;
@@ -653,58 +641,24 @@ static gateVerdict admitExec(gatewayClient *gc, ctx *c) {
     if (slot == COMMAND_NO_SLOT) return passHere(gc, c);
     if (slot < 0 || (gc->watch_slot >= 0 && gc->watch_slot != slot)) {
         forgetWatch(gc);
-        return refuseSlots(c);
+        return gatewayRefuseSlots(c);
     }
     bool here = clusterServesSlot(slot) && gc->watch_slot < 0;
-    if (here) return callMayStart(slot, true) ? passHere(gc, c) : hold(gc, true);
+    if (here) return callMayStart(slot, true) ? passHere(gc, c) : gatewayHold(gc, true);
     return watchCount(s) ? abortMoved(c) : callTransaction(gc, c, slot);
 }
 
 /* A command that EXEC will run. */
 static gateVerdict admitQueued(ctx *c, const route *way) {
-    if (way->kind == ROUTE_ALL || way->kind == ROUTE_SCAN || way->kind == ROUTE_INFO) {
+    if (!routeIsQueued(way)) {
         replyErrorFormat(c, "ERR '%s' is not possible in a transaction of the gateway",
                          c->cmd->spec->name);
         return GATE_REFUSED;
     }
     int own = commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc);
     int slot = commandSlots(transactionSlot(c->who), c->cmd, c->argv, c->argc);
-    if (slot == COMMAND_SEVERAL_SLOTS) return refuseSlots(c);
+    if (slot == COMMAND_SEVERAL_SLOTS) return gatewayRefuseSlots(c);
     return own < 0 || clusterServesSlot(own) ? GATE_PASS : queueGate.admit(c);
-}
-
-/* ------------------------------------------------------------------ INFO */
-
-static void replaceText(str *in, const char *from, const char *to) {
-    const char *at = in->len ? memmem(in->ptr, in->len, from, strlen(from)) : NULL;
-    if (!at) return;
-    str out = strNew(sliceMake(in->ptr, (size_t)(at - in->ptr)));
-    strAppendText(&out, to);
-    const char *rest = at + strlen(from);
-    strAppend(&out, rest, in->len - (size_t)(rest - in->ptr));
-    strFree(in);
-    *in = out;
-}
-
-/* INFO of this node, with the mode of what the client sees. */
-static gateVerdict replyInfo(ctx *c) {
-    str reply = STR_EMPTY;
-    runHere(c, c->argc, c->argv, &reply);
-    const char *line = memchr(strText(&reply), '\n', reply.len);
-    bool is_text = reply.len && reply.ptr[0] != '-' && line;
-    if (!is_text) {
-        outbufAppend(c->out, reply.ptr, reply.len);
-    } else {
-        size_t head = (size_t)(line - reply.ptr) + 1 + (reply.ptr[0] == '=' ? 4 : 0);
-        str text = strNew(sliceMake(reply.ptr + head, reply.len - head - 2));
-        replaceText(&text, "redis_mode:cluster\r\n", "redis_mode:standalone\r\n");
-        replaceText(&text, "server_mode:cluster\r\n", "server_mode:standalone\r\n");
-        replaceText(&text, "cluster_enabled:1\r\n", "cluster_enabled:0\r\n");
-        replyVerbatim(c, strSlice(&text), "txt");
-        strFree(&text);
-    }
-    strFree(&reply);
-    return GATE_DONE;
 }
 
 /* ------------------------------------------------------------------ the gate */
@@ -732,12 +686,20 @@ static gateVerdict admitSlot(gatewayClient *gc, ctx *c, const route *way) {
         splitEnd(&split);
         return verdict;
     }
-    if (slot < 0) return refuseSlots(c);
+    if (slot < 0 && way->kind == ROUTE_FETCH) return gatewayFetch(gc, c);
+    if (slot < 0) return gatewayRefuseSlots(c);
     if (!clusterServesSlot(slot))
         return blocks(c) ? callAlone(gc, c, slot, 0) : callSlot(gc, c, slot);
-    if (!callMayStart(slot, true)) return hold(gc, true);
+    if (!callMayStart(slot, true)) return gatewayHold(gc, true);
     clients.counts.here++;
     return passHere(gc, c);
+}
+
+/* Without a slot, by all primaries. */
+static gateVerdict admitEach(gatewayClient *gc, ctx *c, const route *way) {
+    if (commandSlots(COMMAND_NO_SLOT, c->cmd, c->argv, c->argc) != COMMAND_NO_SLOT)
+        return admitSlot(gc, c, way);
+    return gatewayCallEach(gc, c, way);
 }
 
 static gateVerdict refuse(ctx *c, const route *way) {
@@ -757,8 +719,14 @@ static gateVerdict admit(ctx *c) {
     bool must_wait = !replyOrderIsEmpty(&gc->order) && gc->is_exclusive;
     /* Behind a blocking command it may wait for ever: reading goes on, so that a client that
      * leaves is noticed. */
-    if (is_full || must_wait) return hold(gc, is_full);
+    if (is_full || must_wait) return gatewayHold(gc, is_full);
     gc->is_exclusive = false;
+    /* That gate comes later, and would not be asked about what others execute. */
+    bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
+    if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
+        return pubsubContextGate.admit(c);
+    if (gc->gather) return gatewayFetch(gc, c);
+    gateVerdict verdict;
     route way = routeOfCommand(c->cmd);
     if (way.kind == ROUTE_REFUSED || way.kind == ROUTE_ABSENT) return refuse(c, &way);
     if (way.kind == ROUTE_EXEC) return admitExec(gc, c);
@@ -767,12 +735,20 @@ static gateVerdict admit(ctx *c) {
     if (queued) return admitQueued(c, &way);
     switch (way.kind) {
     case ROUTE_SLOT:
+    case ROUTE_FETCH:
     case ROUTE_SPLIT: return admitSlot(gc, c, &way);
     case ROUTE_SCAN: return admitScan(gc, c);
     case ROUTE_WATCH: return admitWatch(gc, c);
-    case ROUTE_ALL: return callAllNodes(gc, c, way.merge);
-    case ROUTE_INFO: return replyInfo(c);
-    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : hold(gc, true);
+    case ROUTE_ALL: return gatewayCallAll(gc, c, &way);
+    case ROUTE_EACH: return admitEach(gc, c, &way);
+    case ROUTE_NODES: return gatewayCallNodes(gc, c, &way);
+    case ROUTE_SHARD: return shardAdmit(gc, c);
+    case ROUTE_PUBLISH: return gatewayPublish(gc, c);
+    case ROUTE_INFO: return gatewayInfo(gc, c);
+    case ROUTE_TRACKING:
+        verdict = cachingAdmit(c);
+        return verdict == GATE_HELD ? gatewayHold(gc, true) : verdict;
+    case ROUTE_ORDERED: return replyOrderIsEmpty(&gc->order) ? GATE_PASS : gatewayHold(gc, true);
     default: return passHere(gc, c);
     }
 }
@@ -799,6 +775,7 @@ static void endClient(session *s) {
     if (!gc) return;
     clients.counts.clients--;
     forgetWatch(gc);
+    gatewayFetchEnd(gc);
     if (listHas(&gc->active)) listRemove(activeClients(), &gc->active);
     if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
     replyOrderClear(&gc->order, placeLeft);

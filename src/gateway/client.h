@@ -9,13 +9,14 @@
 
 /* Implements on_session. */
 void gatewaySessionEvent(session *s, sessionEvent e);
-/* Commands were loaded: their routes are found anew. */
+/* Called after commands were loaded: finds their routes anew. */
 void gatewayCommandsChanged(void);
-/* Something has ended for which requests may have been held back. */
+/* Called after the end of a call or link for which requests may have been held back. */
 void gatewayProgress(void);
-/* In each turn: requests that were held back are asked about again, after progress or some ms. */
+/* Called in each turn: admits requests again that were held back, after progress or some ms. */
 void gatewayResume(void);
-/* Before output is written: replies that may leave are added to the output of their clients. */
+/* Called before output is written: moves replies that may be sent to the output of their
+ * clients. */
 void gatewaySettle(void);
 
 typedef struct gatewayCounts {

@@ -3,13 +3,16 @@
  * Registers the gateway: directives, gates, INFO, its part in a turn. Main thread only. */
 #include "base/base.h"
 #include "cluster/cluster.h"
+#include "cluster/owners.h"
 #include "engine/lifecycle.h"
 #include "gateway/call.h"
+#include "gateway/caching.h"
 #include "gateway/client.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
 #include "gateway/identity.h"
 #include "gateway/peer.h"
+#include "gateway/shard.h"
 #include "net/net.h"
 
 static bool isUsed(void) { return gatewayCountsNow().clients || peerCount(); }
@@ -46,13 +49,29 @@ static void onSession(session *s, sessionEvent e) {
 
 static void tick(int64_t budget_us) {
     (void)budget_us; /* a few links */
-    if (isUsed()) peersTick();
+    if (!isUsed()) return;
+    peersTick();
+    cachingTick();
+    shardTick();
 }
 
 static status closeLinks(uint32_t flags, reason *why) {
     (void)flags, (void)why; /* nothing to wait for */
     peersCloseAll();
     return OK;
+}
+
+/* The shards, as this node knows them. */
+static void printShards(str *out) {
+    enum { OWNERS_MAX = 1024 };
+    const clusterNode *owners[OWNERS_MAX];
+    int count = clusterOwners(owners, OWNERS_MAX);
+    for (int i = 0; i < count && i < OWNERS_MAX; i++) {
+        const clusterNode *n = owners[i];
+        strAppendFormat(out, "gateway_shard%d:id=%.*s,slots=%d,replicas=%d,failed=%d\r\n", i,
+                        NODE_ID_LEN, n->id, n->slot_count, n->replica_count,
+                        (n->flags & NODE_FAILED) != 0);
+    }
 }
 
 static void print(str *out) {
@@ -75,6 +94,7 @@ static void print(str *out) {
         (unsigned long long)callStatistics.repeated, (unsigned long long)callStatistics.unknown,
         (unsigned long long)callStatistics.gave_up, callsMemory(), peerCount(), identityLinks());
     peersPrint(out);
+    if (clusterIsEnabled()) printShards(out);
 }
 
 static status init(reason *why) {

@@ -11,6 +11,7 @@
 
 typedef struct gatewayConfig {
     int64_t cluster_gateway_retry_ms;
+    int64_t cluster_gateway_fetch; /* bytes; 0: off */
 } gatewayConfig;
 
 extern gatewayConfig gatewayConf;

@@ -10,11 +10,14 @@
 #include "bus/bus_secret.h"
 #include "cluster/cluster.h"
 #include "cluster/owners.h"
+#include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/session_slot.h"
 #include "engine/user.h"
 #include "gateway/gateway.h"
 #include "gateway/procs.h"
+#include "pubsub/pubsub.h"
+#include "repl/repl.h"
 
 typedef struct gatewayLink {
     busSecret secret;
@@ -60,7 +63,7 @@ static gatewayLink *beginLink(session *s) {
 }
 
 static gateVerdict refuseNobody(ctx *c) {
-    if (c->cmd->proc == gatewayAsCommand || c->cmd->proc == gatewayLinkCommand) return GATE_PASS;
+    if (c->cmd->parent && sliceEqual(c->cmd->parent->name, SLICE("gateway"))) return GATE_PASS;
     replyError(c, SLICE("NOPERM The node that owns the key does not have this user"));
     return GATE_REFUSED;
 }
@@ -97,16 +100,31 @@ void gatewayLinkCommand(ctx *c) {
     strFree(&key);
 }
 
+bool identityIsLink(ctx *c) {
+    const gatewayLink *link = sessionSlotGet(c->who, slotIndex());
+    if (link && link->is_proven) return true;
+    replyError(c, SLICE("NOPERM The connection has not proven that it knows cluster-bus-secret"));
+    return false;
+}
+
+/* GATEWAY CHANGED: WAIT of this connection waits for all changes so far. */
+void gatewayChangedCommand(ctx *c) {
+    if (!identityIsLink(c)) return;
+    replNoteOffset(c->who);
+    propagateNoteAll(c->who);
+    replyOk(c);
+}
+
+/* GATEWAY RECEIVERS channel. Reply: the number of deliveries of a message here. */
+void gatewayReceiversCommand(ctx *c) {
+    if (identityIsLink(c)) replyInteger(c, (int64_t)pubsubReceivers(c->argv[2]));
+}
+
 /* GATEWAY AS user db proto: the requests that follow are those of this user. */
 void gatewayAsCommand(ctx *c) {
     session *s = c->who;
-    const gatewayLink *link = sessionSlotGet(s, slotIndex());
     int64_t db_id, proto;
-    if (!link || !link->is_proven) {
-        replyError(c,
-                   SLICE("NOPERM The connection has not proven that it knows cluster-bus-secret"));
-        return;
-    }
+    if (!identityIsLink(c)) return;
     gateArmSession(s, &gatewayUserGate, true);
     if (!ctxArgInt(c, 3, &db_id) || !ctxArgIntIn(c, 4, 2, 3, &proto, "NOPROTO unsupported")) return;
     user *who = userFind(c->argv[2]);

@@ -14,6 +14,10 @@ typedef enum mergeKind {
     MERGE_APPEND,  /* the items of all arrays */
     MERGE_EVERY,   /* arrays of 0 and 1: 1 where all have it */
     MERGE_ANY_ONE, /* the first that is not null */
+    MERGE_ANY_OK,  /* the first that is no error */
+    MERGE_LEAST,   /* the smallest integer; of arrays, in each place */
+    MERGE_UNION,   /* the different items of all arrays */
+    MERGE_COUNTS,  /* arrays of names and integers: these are added */
     MERGE_KINDS
 } mergeKind;
 
@@ -30,8 +34,10 @@ typedef struct mergeParts {
 } mergeParts;
 void mergeReplies(const mergeParts *parts, str *out);
 
-/* Splits an array into its items, as they came; stores at most `max`. Returns their number; -1: it
- * is no array. */
+/* Splits an array, set or push into its items, as they came; stores at most `max`. Returns their
+ * number; -1: it is none of them. */
 int mergeItems(slice reply, slice *items, int max);
+/* The bytes of a bulk string; empty for another reply. */
+slice mergeBulk(slice reply);
 
 #endif

@@ -6,6 +6,7 @@
 gatewayConfig gatewayConf;
 
 const configOption gatewayOptions[] = {
+    CONFIG_MEMORY("cluster-gateway-fetch", gatewayConf.cluster_gateway_fetch, 0, 0, INT64_MAX),
     CONFIG_INT("cluster-gateway-retry-ms", gatewayConf.cluster_gateway_retry_ms, 5000, 0, 600000),
     CONFIG_END,
 };

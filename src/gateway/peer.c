@@ -19,8 +19,11 @@
 #include "cluster/owners.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
+#include "gateway/caching.h"
 #include "gateway/client.h"
 #include "gateway/identity.h"
+#include "gateway/merge.h"
+#include "gateway/shard.h"
 #include "io/conn.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
@@ -52,6 +55,8 @@ struct gatewayPeer {
     bool is_proven;
     bool is_broken;          /* to be closed when nothing uses it */
     bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
+    bool tracks;             /* the node tracks keys for it */
+    bool starts;             /* the reply to what it has sent first has not come */
     const void *holder;
     busSecret secret;
     list queued; /* calls that wait for PEER_READY */
@@ -139,18 +144,37 @@ static void forgetContext(gatewayPeer *p) {
     p->proto = 0;
 }
 
+/* Asks the node to track what the call reads. Returns the number of replies to that. */
+static int sendTracking(gatewayPeer *p, gatewayCall *c) {
+    const uint32_t wanted = c->flags & (CALL_CACHES | CALL_SILENT);
+    slice words[4] = {SLICE("GATEWAY"), SLICE("TRACK")};
+    int count = 2;
+    /* Without the secret, or while a slot moves, nobody would tell of changes: caching.c. */
+    c->flags &= ~(uint32_t)CALL_TRACKED;
+    if (!p->is_proven || c->flags & CALL_ASKS) return 0;
+    if (c->flags & CALL_PREFIXES) p->tracks = true;
+    if (wanted || !p->is_alone) c->flags |= CALL_TRACKED;
+    if (!wanted) return 0;
+    if (c->flags & CALL_CACHES) words[count++] = SLICE("CACHE");
+    if (c->flags & CALL_SILENT) words[count++] = SLICE("SILENT");
+    sendWords(p, count, words);
+    p->tracks = true;
+    return 1;
+}
+
 static void sendCall(gatewayPeer *p, gatewayCall *c) {
     check(p->state == PEER_READY);
     if (c->flags & CALL_PROVEN && !p->is_proven) {
         callFail(
             c,
             SLICE(
-                "ERR The gateway sends scripts, SORT with BY or GET and commands of modules only to "
-                "nodes that know the same cluster-bus-secret"));
+                "ERR The gateway sends scripts, SORT with BY or GET, WAIT and commands of modules "
+                "only to nodes that know the same cluster-bus-secret"));
         return;
     }
     c->begins_at = streamEnd(p);
     c->skip = sendContext(p, c) + c->extra;
+    c->skip += sendTracking(p, c);
     if (c->flags & CALL_ASKS) {
         slice asking = SLICE("ASKING");
         sendWords(p, 1, &asking);
@@ -175,7 +199,13 @@ void peerAdd(gatewayPeer *p, gatewayCall *c) {
 }
 
 static void sendQueued(gatewayPeer *p) {
+    str first = STR_EMPTY;
     p->queued_bytes = 0;
+    if (p->is_proven && !p->is_alone && cachingFirstRequest(&first)) {
+        outbufAppend(&p->out, first.ptr, first.len);
+        p->tracks = p->starts = true;
+    }
+    strFree(&first);
     for (listNode *n; (n = listFirst(&p->queued));) {
         listRemove(&p->queued, n);
         sendCall(p, LIST_OWNER(n, gatewayCall, node));
@@ -200,6 +230,7 @@ static void freePeer(gatewayPeer *p) {
 static void endLink(gatewayPeer *p, const char *why) {
     if (p->is_broken) return;
     p->is_broken = true;
+    if (p->tracks) cachingLinkEnded();
     if (!p->is_alone && logIsDue(&peers.told_ms, engineHot.now_ms, 1000))
         logNotice("The gateway's link to node %.*s has ended: %s", NODE_ID_LEN, p->id, why);
     connClose(&p->conn);
@@ -252,16 +283,8 @@ static void beginLink(gatewayPeer *p) {
     p->state = PEER_PROVING;
 }
 
-/* The bytes of a bulk reply; empty for another one. */
-static slice bulkOf(slice reply) {
-    const char *line = reply.ptr[0] == '$' ? memchr(reply.ptr, '\n', reply.len) : NULL;
-    if (!line || reply.ptr[1] == '-') return SLICE("");
-    size_t head = (size_t)(line - reply.ptr) + 1;
-    return reply.len >= head + 2 ? sliceMake(line + 1, reply.len - head - 2) : SLICE("");
-}
-
 static void takeProof(gatewayPeer *p, slice reply) {
-    slice bytes = bulkOf(reply);
+    slice bytes = mergeBulk(reply);
     str out = STR_EMPTY, key = STR_EMPTY;
     if (reply.ptr[0] == '-') { /* it does not know the command, or has no secret */
         beginLogin(p);
@@ -300,6 +323,11 @@ static void takeReply(gatewayPeer *p, slice reply) {
         takeHandshake(p, reply);
         return;
     }
+    if (p->starts) {
+        p->starts = false;
+        cachingFirstReply();
+        return;
+    }
     listNode *first = listFirst(&p->flying);
     if (!first) {
         endLink(p, "it has sent what was not asked for");
@@ -328,7 +356,12 @@ static void takeReplies(gatewayPeer *p) {
         }
         slice reply = sliceMake(p->in.ptr + p->reply_at, p->read_to - p->reply_at);
         p->reply_at = p->read_to;
-        if (e.kind != REPLY_PUSH) takeReply(p, reply);
+        if (e.kind == REPLY_PUSH) {
+            cachingTakePush(reply);
+            shardTakePush(reply);
+        } else {
+            takeReply(p, reply);
+        }
     }
     if (p->reply_at == 0) return;
     memmove(p->in.ptr, p->in.ptr + p->reply_at, p->in.len - p->reply_at);
@@ -500,10 +533,13 @@ void peersTick(void) {
         gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
         const clusterNode *to = clusterNodeOfId(sliceMake(p->id, NODE_ID_LEN));
         bool has_calls = !listIsEmpty(&p->flying) || !listIsEmpty(&p->queued) || p->holder;
+        if (p->tracks && gatewayCountsNow().clients) has_calls = true;
         if (!to) {
             endLink(p, "the node is not known any more");
         } else if (to->flags & NODE_FAILED) {
             endLink(p, "the node has failed");
+        } else if (p->tracks && !clusterNodeVotes(to)) {
+            endLink(p, "the node has lost its slots"); /* what was read of them is tracked there */
         } else if (!has_calls && engineHot.now_ms - p->used_ms > IDLE_MS) {
             endLink(p, "it was not used");
         }

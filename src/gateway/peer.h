@@ -18,17 +18,17 @@ gatewayPeer *peerTo(const clusterNode *n);
  * there are PEERS_ALONE_MAX such links to it. */
 enum { PEERS_ALONE_MAX = 256 };
 gatewayPeer *peerAlone(const clusterNode *n);
-/* The reply of a call has come: a link of its own is free again, or is `holder`'s from now on. No
- * effect on other links. */
+/* The reply of a call on a link of its own has come: the link is free again or, if `holder` is not
+ * NULL, reserved for `holder`. No effect on shared links. */
 void peerRelease(gatewayPeer *p, const void *holder);
-/* The link that is held by `holder`; NULL: it has ended, or there is none. */
+/* The link that is reserved for `holder`; NULL: there is none, or it has ended. */
 gatewayPeer *peerHeldBy(const void *holder);
-/* Ends it. */
+/* Closes the link that is reserved for `holder`. */
 void peerDrop(const void *holder);
-/* Takes the call with that owner from its link, which is for one call and ends; NULL: there is
- * none. */
+/* Removes the call of that owner from its link, which is closed; NULL: there is none. Only for
+ * calls on a link of their own. */
 gatewayCall *peerTakeBack(const void *owner);
-/* True if the node is that of the link. */
+/* True if the link leads to this node. */
 bool peerIs(const gatewayPeer *p, const clusterNode *n);
 /* Adds a call; it is sent at the end of the turn. */
 void peerAdd(gatewayPeer *p, gatewayCall *c);

@@ -8,6 +8,11 @@
 #include "engine/command.h"
 
 commandProc gatewayAsCommand;
+commandProc gatewayChangedCommand;
 commandProc gatewayLinkCommand;
+commandProc gatewayReceiversCommand;
+commandProc gatewaySubscribeCommand;
+commandProc gatewayTrackCommand;
+commandProc gatewayUnsubscribeCommand;
 
 #endif

@@ -18,7 +18,7 @@ typedef struct replyOrder {
     size_t bytes; /* that wait */
 } replyOrder;
 
-/* A place in the order; embedded in what its owner keeps for a reply. */
+/* A place in the order; embedded in the owner's record of the pending reply. */
 typedef struct replyPlace {
     listNode node;
     bool is_done;
@@ -28,17 +28,23 @@ typedef struct replyPlace {
 
 void replyOrderInit(replyOrder *o);
 static inline bool replyOrderIsEmpty(const replyOrder *o) { return listIsEmpty(&o->places); }
-/* Keeps a place after all others. */
+/* True if the first place has no reply yet. */
+static inline bool replyOrderWaits(const replyOrder *o) {
+    const listNode *first = o->places.head.next;
+    return !replyOrderIsEmpty(o) && !LIST_OWNER(first, const replyPlace, node)->is_done;
+}
+/* Appends a place. */
 void replyOrderKeep(replyOrder *o, replyPlace *p);
-/* Bytes that follow all places; the order is not empty. */
+/* Appends bytes after all places. The order must not be empty. */
 void replyOrderFollow(replyOrder *o, slice bytes);
-/* The reply of a place is there; `bytes` is taken. */
+/* Sets the reply of a place; takes `bytes`. */
 void replyOrderFill(replyOrder *o, replyPlace *p, str *bytes);
-/* Moves what may leave now to the end of `out`: the bytes before the first place without a reply.
- * Places of the owner that have left are passed to `left`, which may free them. */
+/* Moves the bytes that may be sent now, those before the first place without a reply, to the end of
+ * `out`. Removed places of the owner are passed to `left`, which may free them. */
 typedef void replyLeftProc(replyPlace *p);
 void replyOrderTake(replyOrder *o, str *out, replyLeftProc *left);
-/* Drops all places and bytes; those of the owner are passed to `left`, done or not. */
+/* Removes all places and bytes; places of the owner are passed to `left`, with or without a
+ * reply. */
 void replyOrderClear(replyOrder *o, replyLeftProc *left);
 
 #endif

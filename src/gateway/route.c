@@ -25,8 +25,7 @@ static const routeRow rows[] = {
     {"reset", {.kind = ROUTE_ORDERED}},
     {"quit", {.kind = ROUTE_ORDERED}},
     {"info", {.kind = ROUTE_INFO}},
-    {"client|tracking", REFUSED("invalidations of other nodes do not reach it")},
-    {"client|caching", REFUSED("invalidations of other nodes do not reach it")},
+    {"client|tracking", {.kind = ROUTE_TRACKING}},
     {"client|import-source", REFUSED(connection_state)},
     /* Cluster mode. */
     {"cluster|", {.kind = ROUTE_ABSENT}},
@@ -44,8 +43,8 @@ static const routeRow rows[] = {
     {"replicaof", REFUSED(one_node)},
     {"slaveof", REFUSED(one_node)},
     {"failover", REFUSED(one_node)},
-    {"wait", REFUSED("it waits for replicas of one node")},
-    {"waitaof", REFUSED("it waits for files of one node")},
+    {"wait", {.kind = ROUTE_EACH, .merge = MERGE_LEAST}},
+    {"waitaof", {.kind = ROUTE_EACH, .merge = MERGE_LEAST}},
     {"changes|", REFUSED(one_node)},
     /* Several keys. */
     {"mget", {.kind = ROUTE_SPLIT, .merge = MERGE_VALUES}},
@@ -54,29 +53,49 @@ static const routeRow rows[] = {
     {"unlink", {.kind = ROUTE_SPLIT, .merge = MERGE_SUM}},
     {"exists", {.kind = ROUTE_SPLIT, .merge = MERGE_SUM}},
     {"touch", {.kind = ROUTE_SPLIT, .merge = MERGE_SUM}},
+    {"sunion", {.kind = ROUTE_FETCH}},
+    {"sinter", {.kind = ROUTE_FETCH}},
+    {"sdiff", {.kind = ROUTE_FETCH}},
+    {"sunioncard", {.kind = ROUTE_FETCH}},
+    {"sintercard", {.kind = ROUTE_FETCH}},
+    {"sdiffcard", {.kind = ROUTE_FETCH}},
+    {"zunion", {.kind = ROUTE_FETCH}},
+    {"zinter", {.kind = ROUTE_FETCH}},
+    {"zdiff", {.kind = ROUTE_FETCH}},
+    {"zintercard", {.kind = ROUTE_FETCH}},
+    {"pfcount", {.kind = ROUTE_FETCH}},
+    {"lcs", {.kind = ROUTE_FETCH}},
     /* All keys. */
     {"dbsize", {.kind = ROUTE_ALL, .merge = MERGE_SUM}},
     {"keys", {.kind = ROUTE_ALL, .merge = MERGE_APPEND}},
     {"randomkey", {.kind = ROUTE_ALL, .merge = MERGE_ANY_ONE}},
     {"flushall", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"flushdb", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
-    {"countprefix", {.kind = ROUTE_ALL, .merge = MERGE_SUM}},
-    {"delprefix", REFUSED("it is sent to one node at a time: use its own port")},
+    {"countprefix", {.kind = ROUTE_EACH, .merge = MERGE_SUM}},
+    {"delprefix", {.kind = ROUTE_EACH, .merge = MERGE_SUM}},
     {"scan", {.kind = ROUTE_SCAN}},
     {"swapdb", REFUSED("cluster mode does not have it")},
     /* Scripts and functions. */
     {"script|load", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"script|exists", {.kind = ROUTE_ALL, .merge = MERGE_EVERY}},
     {"script|flush", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
+    {"script|kill", {.kind = ROUTE_EACH, .merge = MERGE_ANY_OK}},
+    {"script|show", {.kind = ROUTE_ALL, .merge = MERGE_ANY_OK}},
     {"script|debug", REFUSED(connection_state)},
     {"function|load", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"function|delete", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"function|flush", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
     {"function|restore", {.kind = ROUTE_ALL, .merge = MERGE_FIRST}},
+    {"function|kill", {.kind = ROUTE_EACH, .merge = MERGE_ANY_OK}},
     /* Messages: the bus of the cluster carries PUBLISH to all nodes. */
-    {"pubsub|numpat", {.kind = ROUTE_ALL, .merge = MERGE_SUM}},
-    {"ssubscribe", REFUSED("SUBSCRIBE has the messages of all nodes")},
-    {"sunsubscribe", REFUSED("SUBSCRIBE has the messages of all nodes")},
+    {"publish", {.kind = ROUTE_PUBLISH}},
+    {"pubsub|channels", {.kind = ROUTE_NODES, .merge = MERGE_UNION}},
+    {"pubsub|shardchannels", {.kind = ROUTE_NODES, .merge = MERGE_UNION}},
+    {"pubsub|numsub", {.kind = ROUTE_NODES, .merge = MERGE_COUNTS}},
+    {"pubsub|shardnumsub", {.kind = ROUTE_NODES, .merge = MERGE_COUNTS}},
+    {"pubsub|numpat", {.kind = ROUTE_NODES, .merge = MERGE_SUM}},
+    {"ssubscribe", {.kind = ROUTE_SHARD}},
+    {"sunsubscribe", {.kind = ROUTE_SHARD}},
     /* Transactions. */
     {"exec", {.kind = ROUTE_EXEC}},
     {"multi", {.kind = ROUTE_LOCAL}},
@@ -102,8 +121,21 @@ route routeOf(slice name, const commandSpec *spec) {
     return (route){.kind = has_slot ? ROUTE_SLOT : ROUTE_LOCAL};
 }
 
+bool routeIsQueued(const route *r) {
+    switch (r->kind) {
+    case ROUTE_ALL:
+    case ROUTE_EACH:
+    case ROUTE_NODES:
+    case ROUTE_SCAN:
+    case ROUTE_SHARD:
+    case ROUTE_TRACKING:
+    case ROUTE_INFO: return false;
+    default: return true;
+    }
+}
+
 bool routeMayBeQueued(slice name) {
-    static const char *const names[] = {"ping", "echo", "time"};
+    static const char *const names[] = {"ping", "echo", "time", "publish"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (sliceEqual(name, sliceOf(names[i]))) return true;
     return false;

@@ -14,7 +14,7 @@ struct packer {
 
 status packerNew(compressCodec codec, packer **out, reason *why) {
     check(codec != COMPRESS_NONE);
-    compressor *frame;
+    compressor *frame = NULL;
     char head[COMPRESS_HEAD_LEN];
     const compressChecksums sums = {.blocks = true};
     status st = compressorNew(codec, sums, &frame, why);

@@ -50,7 +50,7 @@ int apiHashSet(ValkeyModuleKey *key, int flags, ...) {
     int known = VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS |
                 VALKEYMODULE_HASH_COUNT_ALL;
     bool both = flags & VALKEYMODULE_HASH_NX && flags & VALKEYMODULE_HASH_XX;
-    const robj *o = key ? keyObject(key) : NULL;
+    const robj *o = key ? keyValue(key) : NULL;
     int error = 0;
     if (!key || flags & ~known || both) {
         error = EINVAL;
@@ -90,13 +90,13 @@ int apiHashSetStringRef(ValkeyModuleKey *key, ValkeyModuleString *field, const c
 
 /* The interface has the same number for yes and for an error. */
 int apiHashHasStringRef(ValkeyModuleKey *key, ValkeyModuleString *field) {
-    const robj *o = key ? keyObject(key) : NULL;
+    const robj *o = key ? keyValue(key) : NULL;
     if (!field || !o || objectType(o) != TYPE_HASH) return VALKEYMODULE_ERR;
     return hashRefers(o, moduleStringSlice(field), lookOf(key));
 }
 
 int apiHashGet(ValkeyModuleKey *key, int flags, ...) {
-    const robj *o = key ? keyObject(key) : NULL;
+    const robj *o = key ? keyValue(key) : NULL;
     if (o && objectType(o) != TYPE_HASH) return VALKEYMODULE_ERR;
     va_list args;
     va_start(args, flags);

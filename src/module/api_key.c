@@ -52,7 +52,7 @@ int apiKeyType(ValkeyModuleKey *kp) {
 size_t apiValueLength(ValkeyModuleKey *kp) {
     const robj *o = kp ? keyObject(kp) : NULL;
     if (!o || objectType(o) == TYPE_MODULE) return 0;
-    return typeOf(o)->length(o);
+    return objectLength(o);
 }
 
 static int removeKey(ValkeyModuleKey *k, bool later) {

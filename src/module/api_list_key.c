@@ -20,7 +20,7 @@ static int failWith(int error) {
  * there is no key. */
 static int listOf(ValkeyModuleKey *k, int mode, robj **o) {
     if (!k) return EINVAL;
-    *o = mode & VALKEYMODULE_WRITE && keyIsWritable(k) ? keyFind(k) : keyObject(k);
+    *o = mode & VALKEYMODULE_WRITE && keyIsWritable(k) ? keyFind(k) : keyValue(k);
     if (*o && objectType(*o) != TYPE_LIST) return ENOTSUP;
     if (!(k->mode & mode) || !k->owner->run) return EBADF;
     return 0;

@@ -116,7 +116,7 @@ static bool scanObject(const ValkeyModuleKey *k, const robj *o, uint64_t *at, fo
 
 int apiScanKey(ValkeyModuleKey *key, ValkeyModuleScanCursor *cursor, ValkeyModuleScanKeyCB fn,
                void *privdata) {
-    const robj *o = key ? keyObject(key) : NULL;
+    const robj *o = key ? keyValue(key) : NULL;
     found elements = {NULL, 0, 0};
     errno = 0;
     if (!o || !key->owner->run) {

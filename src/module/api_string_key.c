@@ -43,7 +43,7 @@ char *apiStringDMA(ValkeyModuleKey *key, size_t *len, int mode) {
     if (!o) return (char *)none;
     if (objectType(o) != TYPE_STRING) return NULL;
     if (mode & VALKEYMODULE_WRITE && keyIsWritable(key)) return writable(key, len);
-    if (unlikely(objectIsCompressed(o))) o = keyPlainString(key);
+    if (unlikely(objectIsCompressed(o))) o = keyPlain(key);
     slice text = objectText(o, key->digits);
     *len = text.len;
     return (char *)text.ptr;

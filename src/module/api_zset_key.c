@@ -18,7 +18,7 @@ typedef struct zsetWalk {
 } zsetWalk;
 
 static robj *setOf(ValkeyModuleKey *k) {
-    robj *o = k ? keyObject(k) : NULL;
+    robj *o = k ? keyValue(k) : NULL;
     return o && objectType(o) == TYPE_ZSET ? o : NULL;
 }
 

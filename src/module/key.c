@@ -9,6 +9,7 @@
 #include "engine/block.h"
 #include "engine/keyspace.h"
 #include "module/generated/api.h"
+#include "store/compressed.h"
 #include "store/member_expiry.h"
 #include "store/store.h"
 #include "store/type_hash.h"
@@ -94,7 +95,7 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     k->iterator = NULL;
     k->object = firstLookup(k);
     /* It may have expired now; or it was compressed, and is stored plain to be changed. */
-    bool replaced = k->object && mode & VALKEYMODULE_WRITE && objectType(k->object) == TYPE_STRING;
+    bool replaced = k->object && mode & VALKEYMODULE_WRITE && objectForm(k->object) != FORM_POINTER;
     if (!k->object || replaced) keysMayHaveChanged();
     k->seen = keysChanges;
     contextCollect(x, GARBAGE_KEY, k);
@@ -121,13 +122,20 @@ robj *keyFind(ValkeyModuleKey *k) {
     return k->object;
 }
 
-robj *keyPlainString(ValkeyModuleKey *k) {
-    dbPosition at;
+robj *keyPlain(ValkeyModuleKey *k) {
     hotCheck(objectIsCompressed(k->object));
-    k->object = dbFind(k->db, keyName(k), k->hash, lookWithoutTouch(lookAtAll()), &at);
+    k->object = storePlainKey(k->db, keyName(k), k->hash);
     keysMayHaveChanged(); /* for other handles of the key */
     k->seen = keysChanges;
+    /* It may have to remain compressed: then its next use looks it up again. */
+    if (unlikely(dbPeek(k->db, keyName(k), k->hash) != k->object)) k->seen--;
     return k->object;
+}
+
+robj *keyValue(ValkeyModuleKey *k) {
+    robj *o = keyObject(k);
+    if (likely(!o || !objectIsCompressed(o)) || objectType(o) == TYPE_STRING) return o;
+    return keyPlain(k);
 }
 
 void keyPlace(ValkeyModuleKey *k, robj *o) {

@@ -42,12 +42,15 @@ static inline void keysMayHaveChanged(void) { keysChanges++; }
 
 /* Opens a key of this database whether or not it exists. */
 ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, int mode);
-/* The object of the key, or NULL. Valid until the keyspace changes; not to be changed. */
+/* The object of the key, or NULL; it may be compressed. Valid until the keyspace changes; not to be
+ * changed. */
 robj *keyObject(ValkeyModuleKey *k);
+/* The same for its elements: a collection is not compressed. */
+robj *keyValue(ValkeyModuleKey *k);
 /* The same for a change: k->at is the place for dbPlace(). */
 robj *keyFind(ValkeyModuleKey *k);
-/* Stores the compressed string of the key plain; returns its object. */
-robj *keyPlainString(ValkeyModuleKey *k);
+/* Stores the compressed value of the key plain; returns its object. */
+robj *keyPlain(ValkeyModuleKey *k);
 /* Stores the result of a change of what keyFind() has returned. */
 void keyPlace(ValkeyModuleKey *k, robj *o);
 /* Deletes the key, if it exists. */

@@ -34,6 +34,43 @@ static struct {
     netStatistics stats;
 } clients;
 
+static list walks; /* of clientsWalk */
+
+/* The client is going to be freed. */
+static void leaveWalks(const client *cl) {
+    if (likely(!walks.count)) return;
+    for (listNode *n = listFirst(&walks); n; n = listNext(&walks, n)) {
+        const clientsWalk *w = LIST_OWNER(n, clientsWalk, node);
+        for (size_t i = w->at; i < w->count; i++) {
+            if (w->all[i] == cl) w->all[i] = NULL;
+        }
+    }
+}
+
+void clientsWalkBegin(clientsWalk *w) {
+    const list *all = clientAll();
+    if (!walks.head.next) listInit(&walks);
+    *w = (clientsWalk){.all = memNewArray(client *, all->count + 1)};
+    for (listNode *n = listFirst(all); n; n = listNext(all, n))
+        w->all[w->count++] = LIST_OWNER(n, client, all);
+    listAppend(&walks, &w->node);
+}
+
+client *clientsWalkNext(clientsWalk *w) {
+    hotCheck(listHas(&w->node));
+    while (w->at < w->count) {
+        client *cl = w->all[w->at++];
+        if (cl) return cl;
+    }
+    return NULL;
+}
+
+void clientsWalkEnd(clientsWalk *w) {
+    check(listHas(&w->node));
+    listRemove(&walks, &w->node);
+    memFree(w->all);
+}
+
 list *clientAll(void) {
     if (!clients.all.head.next) {
         listInit(&clients.all);
@@ -130,6 +167,7 @@ void clientFailed(client *cl, const char *what, const char *error) {
 static void clientFree(client *cl) {
     hotCheck(listHas(&cl->closing));
     listRemove(&clients.closing, &cl->closing);
+    leaveWalks(cl);
     listRemove(&clients.all, &cl->all);
     /* The link to the primary was opened by this server. */
     if (cl->session.origin != ORIGIN_PRIMARY) signalClient(cl, false);

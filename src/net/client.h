@@ -54,6 +54,17 @@ void clientFailed(client *cl, const char *what, const char *error);
 void clientFreeClosed(int most);
 /* All clients, oldest first. */
 list *clientAll(void);
+/* A walk over the clients that exist at its beginning; it may last over several turns, and does not
+ * visit those that are freed meanwhile. */
+typedef struct clientsWalk {
+    listNode node; /* private */
+    client **all;  /* NULL: freed */
+    size_t count, at;
+} clientsWalk;
+void clientsWalkBegin(clientsWalk *w);
+/* The next client, NULL at the end; valid until the end of the turn. */
+client *clientsWalkNext(clientsWalk *w);
+void clientsWalkEnd(clientsWalk *w);
 /* Memory of a client in bytes: struct, buffers, output. */
 size_t clientMemory(const client *cl);
 size_t clientInputMemory(const client *cl);

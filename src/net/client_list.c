@@ -25,7 +25,7 @@
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
 /* Space for the names of fields and the numbers of a line, beside its texts. */
-enum { LINE_BYTES = 1024 };
+enum { LINE_BYTES = 1280 };
 
 typedef enum clientType {
     CLIENT_NORMAL,
@@ -272,6 +272,14 @@ static char *addState(const session *s, const sessionReport *report, char *at) {
     return addNumber(at, " watch=", (int64_t)watchCount(s));
 }
 
+/* For a client whose command runs in slices: elements that it has visited, about how many there
+ * are, and the time that its slices took. */
+static char *addJob(const jobProgress *job, char *at) {
+    at = addNumber(at, " job-visited=", (int64_t)job->visited);
+    at = addNumber(at, " job-elements=", (int64_t)job->elements);
+    return addNumber(at, " job-usec=", job->us);
+}
+
 /* A session that no connection belongs to (of a module, of the append only file) has no addresses
  * and no buffers. */
 void clientDescribe(const session *s, str *out) {
@@ -310,6 +318,7 @@ void clientDescribe(const session *s, str *out) {
     at = addNumber(at, " tot-net-in=", (int64_t)s->bytes_in);
     at = addNumber(at, " tot-net-out=", (int64_t)s->bytes_out);
     at = addNumber(at, " tot-cmds=", (int64_t)s->commands);
+    if (report.has_job) at = addJob(&report.job, at);
     check((size_t)(at - start) <= LINE_BYTES + texts);
     strGrow(out, (size_t)(at - start));
 }

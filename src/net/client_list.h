@@ -55,5 +55,7 @@ extern const infoSection netSections[];
 extern const tickJob netTicks[];
 /* CONFIG RESETSTAT. */
 void netResetStats(void);
+/* A client's present buffers count as recent ones. */
+void netSampleBuffers(const client *cl);
 
 #endif

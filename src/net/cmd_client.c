@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * CLIENT: properties of connections, listing and closing them. Main thread only. */
+#include <stdio.h>
+
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/block.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
@@ -136,21 +139,56 @@ void clientInfoCommand(ctx *c) {
     replyLines(c, &line);
 }
 
+/* For jobStart() and jobPoint(): a line takes as long as so many elements. */
+enum { LINE_ELEMENTS = 16 };
+
+/* replyLines() of a job, in parts. */
+static void replyManyLines(ctx *c, str *lines) {
+    enum { PART = 32 * 1024, PART_ELEMENTS = 200 };
+    char head[40];
+    const char *type = c->proto > 2 ? "txt:" : "";
+    int len = snprintf(head, sizeof(head), "%c%zu\r\n%s", c->proto > 2 ? '=' : '$',
+                       lines->len + strlen(type), type);
+    outbufAppend(c->out, head, (size_t)len);
+    for (size_t at = 0, part; at < lines->len && !jobPoint(c, PART_ELEMENTS); at += part) {
+        part = sizeMin(lines->len - at, PART);
+        outbufAppend(c->out, lines->ptr + at, part);
+    }
+    outbufAppend(c->out, "\r\n", 2);
+    strFree(lines);
+}
+
+static void describeAll(ctx *c, const clientFilter *filter, str *lines) {
+    enum { LINE_BYTES = 400 }; /* more than most have */
+    clientsWalk w;
+    client *cl;
+    if (c->flags & CTX_SLICED) (void)strReserve(lines, clientAll()->count * LINE_BYTES);
+    clientsWalkBegin(&w);
+    while (!jobPoint(c, LINE_ELEMENTS) && (cl = clientsWalkNext(&w))) {
+        if (!clientFilterMatches(filter, cl, c->who)) continue;
+        clientKeepAddresses(cl);
+        clientDescribe(&cl->session, lines);
+        strAppendByte(lines, '\n');
+    }
+    clientsWalkEnd(&w);
+}
+
 /* CLIENT LIST [filter value ...]. Reply: one line per matching client. */
 void clientListCommand(ctx *c) {
     clientFilter filter;
     if (!clientFilterParse(c, false, &filter)) return;
-    str lines = STR_EMPTY;
-    const list *all = clientAll();
-    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
-        client *cl = LIST_OWNER(n, client, all);
-        if (!clientFilterMatches(&filter, cl, c->who)) continue;
-        clientKeepAddresses(cl);
-        clientDescribe(&cl->session, &lines);
-        strAppendByte(&lines, '\n');
+    if (jobStart(c, clientAll()->count * LINE_ELEMENTS)) {
+        clientFilterClear(&filter);
+        return;
     }
+    str lines = STR_EMPTY;
+    describeAll(c, &filter, &lines);
     clientFilterClear(&filter);
-    replyLines(c, &lines);
+    if (c->flags & CTX_SLICED) {
+        replyManyLines(c, &lines);
+    } else {
+        replyLines(c, &lines);
+    }
 }
 
 /* Closes all matching clients except the caller. Returns their number; *myself is true if the

@@ -9,6 +9,7 @@
 #include "defrag/defrag.h"
 #include "engine/block.h"
 #include "engine/hooks.h"
+#include "engine/expiry_gate.h"
 #include "engine/job_gate.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
@@ -39,11 +40,24 @@ static NO_INLINE bool resumeShares(void) {
     return any;
 }
 
-static bool resumeReleased(void) {
+/* Thousands may have waited for the end of a pause: others are served in between. */
+enum { RESUMED_PER_TURN = 64 };
+static int resumed; /* in this turn, after a pause */
+
+static bool resumePaused(void) {
     bool any = false;
-    for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; resumed < RESUMED_PER_TURN && (s = pauseNextReleased()) != NULL; any = true) {
+        resumed++;
+        s->carrier->resume(s);
+    }
+    return any;
+}
+
+static bool resumeReleased(void) {
+    bool any = resumePaused();
     for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
     for (session *s; (s = jobNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; (s = expiryNextReleased()) != NULL; any = true) s->carrier->resume(s);
     if (unlikely(sharesHold()) && resumeShares()) any = true;
     return any;
 }
@@ -74,6 +88,8 @@ static void executeWoken(void) {
 static void beforeSleep(void) {
     enum { FREED_PER_TURN = 64, DROPPED_PER_TURN = 4 * 1024 * 1024 /* half a millisecond */ };
     clientFreeClosed(FREED_PER_TURN);
+    if (unlikely(resumed == RESUMED_PER_TURN)) loopLimitSleep(netLoop(), 0);
+    resumed = 0;
     if (unlikely(outbufFreeDropped(DROPPED_PER_TURN))) loopLimitSleep(netLoop(), 0);
     timersNewTurn();
     if (unlikely(ioThreadsInUse())) ioThreadsBeforeSleep();

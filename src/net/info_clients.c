@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * INFO's section Clients and the network part of Stats, with their samples. INFO clients costs a
- * walk over all clients. Main thread only. */
+ * look at the flags of all clients. Main thread only. */
 #include "net/client_list.h"
 
 #include "base/base.h"
@@ -74,6 +74,14 @@ void netCountDatasetSent(size_t sent) {
     netTotals()->repl_out += sent;
 }
 
+void netSampleBuffers(const client *cl) {
+    hotCheck(threadIsMain());
+    if (clientIsAway(cl)) return; /* the thread counts what it reads */
+    netStatistics *stats = netStats();
+    stats->recent_input_max = sizeMax(stats->recent_input_max, clientInputMemory(cl));
+    stats->recent_output_max = sizeMax(stats->recent_output_max, outbufPending(&cl->session.out));
+}
+
 static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
     for (int i = 0; i < RECENT_SECONDS; i++) {
         if (slots[i] > present) present = slots[i];
@@ -81,13 +89,8 @@ static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
     return present;
 }
 
-static void appendCount(str *out, const char *name, uint64_t value) {
-    strAppendFormat(out, "%s:%llu\r\n", name, (unsigned long long)value);
-}
-
 static void printClients(str *out) {
-    uint64_t connected = 0, blocked = 0, subscribed = 0, tracking = 0;
-    uint64_t input = netStats()->recent_input_max, output = netStats()->recent_output_max;
+    uint64_t connected = 0, blocked = 0, subscribed = 0;
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         const client *cl = LIST_OWNER(n, client, all);
@@ -96,33 +99,30 @@ static void printClients(str *out) {
         connected += !(flags & SESSION_REPLICA);
         blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;
         subscribed += (flags & SESSION_PUBSUB) != 0;
-        sessionReport report;
-        sessionReportRead(&cl->session, &report);
-        tracking += report.tracking;
-        if (clientIsAway(cl)) ioThreadsSettle();
-        input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
-        output = sizeMax(output, outbufPending(&cl->session.out));
     }
-    appendCount(out, "connected_clients", connected);
-    appendCount(out, "cluster_connections",
-                engineCluster() ? (uint64_t)engineCluster()->links() : 0);
-    appendCount(out, "connected_priority_clients", (uint64_t)priorityClients());
-    appendCount(out, "maxclients", (uint64_t)netConf.maxclients);
-    appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
-    appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));
-    appendCount(out, "blocked_clients", blocked);
-    appendCount(out, "tracking_clients", tracking);
-    appendCount(out, "pubsub_clients", subscribed);
-    appendCount(out, "watching_clients", watchingSessionCount());
-    appendCount(out, "clients_in_timeout_table", 0);
-    appendCount(out, "total_watched_keys", watchedKeyCount());
-    appendCount(out, "total_blocking_keys", blockedKeyCount());
-    appendCount(out, "total_blocking_keys_on_nokey", blockedKeyWhenGoneCount());
+    const netStatistics *stats = netStats();
+    strAppendField(out, "connected_clients", connected);
+    strAppendField(out, "cluster_connections",
+                   engineCluster() ? (uint64_t)engineCluster()->links() : 0);
+    strAppendField(out, "connected_priority_clients", (uint64_t)priorityClients());
+    strAppendField(out, "maxclients", (uint64_t)netConf.maxclients);
+    strAppendField(out, "client_recent_max_input_buffer",
+                   recentMax(samples.input_max, stats->recent_input_max));
+    strAppendField(out, "client_recent_max_output_buffer",
+                   recentMax(samples.output_max, stats->recent_output_max));
+    strAppendField(out, "blocked_clients", blocked);
+    strAppendField(out, "tracking_clients", sessionTrackingCount());
+    strAppendField(out, "pubsub_clients", subscribed);
+    strAppendField(out, "watching_clients", watchingSessionCount());
+    strAppendField(out, "clients_in_timeout_table", 0);
+    strAppendField(out, "total_watched_keys", watchedKeyCount());
+    strAppendField(out, "total_blocking_keys", blockedKeyCount());
+    strAppendField(out, "total_blocking_keys_on_nokey", blockedKeyWhenGoneCount());
     static const char *const actions[] = {"none", "write", "write", "all"};
     int64_t left_ms = pauseEndMs() - clockWallMs();
     strAppendFormat(out, "paused_reason:%s\r\npaused_actions:%s\r\n", pauseReasonName(),
                     actions[pauseNow()]);
-    appendCount(out, "paused_timeout_milliseconds", left_ms > 0 ? (uint64_t)left_ms : 0);
+    strAppendField(out, "paused_timeout_milliseconds", left_ms > 0 ? (uint64_t)left_ms : 0);
 }
 
 static void appendRate(str *out, const char *name, const rate *r) {
@@ -131,27 +131,27 @@ static void appendRate(str *out, const char *name, const rate *r) {
 
 static void printStats(str *out) {
     const netStatistics *stats = netStats();
-    appendCount(out, "total_connections_received", stats->connections);
-    appendCount(out, "total_net_input_bytes", stats->bytes_in);
-    appendCount(out, "total_net_output_bytes", stats->bytes_out);
-    appendCount(out, "total_net_repl_input_bytes", stats->repl_in);
-    appendCount(out, "total_net_repl_output_bytes", stats->repl_out);
-    appendCount(out, "total_net_cluster_slot_import_bytes", stats->slots_in);
-    appendCount(out, "total_net_cluster_slot_export_bytes", stats->slots_out);
+    strAppendField(out, "total_connections_received", stats->connections);
+    strAppendField(out, "total_net_input_bytes", stats->bytes_in);
+    strAppendField(out, "total_net_output_bytes", stats->bytes_out);
+    strAppendField(out, "total_net_repl_input_bytes", stats->repl_in);
+    strAppendField(out, "total_net_repl_output_bytes", stats->repl_out);
+    strAppendField(out, "total_net_cluster_slot_import_bytes", stats->slots_in);
+    strAppendField(out, "total_net_cluster_slot_export_bytes", stats->slots_out);
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
     appendRate(out, "instantaneous_input_repl_kbps", &samples.repl_input);
     appendRate(out, "instantaneous_output_repl_kbps", &samples.repl_output);
-    appendCount(out, "rejected_connections", stats->rejected);
-    appendCount(out, "rejected_priority_connections", stats->rejected_priority);
-    appendCount(out, "evicted_clients", stats->evicted);
-    appendCount(out, "total_reads_processed", stats->reads);
-    appendCount(out, "total_writes_processed", stats->writes);
+    strAppendField(out, "rejected_connections", stats->rejected);
+    strAppendField(out, "rejected_priority_connections", stats->rejected_priority);
+    strAppendField(out, "evicted_clients", stats->evicted);
+    strAppendField(out, "total_reads_processed", stats->reads);
+    strAppendField(out, "total_writes_processed", stats->writes);
     ioThreadsPrintStats(out);
-    appendCount(out, "client_query_buffer_limit_disconnections", stats->input_limit_closed);
-    appendCount(out, "client_output_buffer_limit_disconnections", stats->output_limit_closed);
-    appendCount(out, "reply_buffer_shrinks", 0);
-    appendCount(out, "reply_buffer_expands", 0);
+    strAppendField(out, "client_query_buffer_limit_disconnections", stats->input_limit_closed);
+    strAppendField(out, "client_output_buffer_limit_disconnections", stats->output_limit_closed);
+    strAppendField(out, "reply_buffer_shrinks", 0);
+    strAppendField(out, "reply_buffer_expands", 0);
 }
 
 const infoSection netSections[] = {

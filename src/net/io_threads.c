@@ -896,17 +896,16 @@ void ioThreadsPrintStats(str *out) {
         const char *name;
         uint64_t count;
     } fields[] = {
-        {"reads_processed", io.counted.reads},
-        {"writes_processed", io.counted.writes},
-        {"freed_objects", 0}, /* the main thread frees what it has allocated */
-        {"accept_processed", io.counted.handshakes},
-        {"poll_processed", 0}, /* Valkey's: of the main thread's descriptors */
-        {"total_prefetch_batches", io.counted.prefetch_batches},
-        {"total_prefetch_entries", io.counted.prefetch_entries},
+        {"io_threaded_reads_processed", io.counted.reads},
+        {"io_threaded_writes_processed", io.counted.writes},
+        {"io_threaded_freed_objects", 0}, /* the main thread frees what it has allocated */
+        {"io_threaded_accept_processed", io.counted.handshakes},
+        {"io_threaded_poll_processed", 0}, /* Valkey's: of the main thread's descriptors */
+        {"io_threaded_total_prefetch_batches", io.counted.prefetch_batches},
+        {"io_threaded_total_prefetch_entries", io.counted.prefetch_entries},
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        strAppendFormat(out, "io_threaded_%s:%llu\r\n", fields[i].name,
-                        (unsigned long long)fields[i].count);
+        strAppendField(out, fields[i].name, fields[i].count);
     }
 }
 

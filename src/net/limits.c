@@ -12,6 +12,7 @@
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/transaction.h"
+#include "net/client_list.h"
 #include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
@@ -263,12 +264,13 @@ static bool neverIdle(const session *s) {
                        SESSION_PUBSUB | SESSION_MONITOR);
 }
 
-/* Checks a share of the clients each time, so that all are checked about once per second. */
+/* Checks a share of the clients each time, so that all are checked about once per second, and while
+ * the cron rests before a sample of buffers is forgotten. */
 void limitsTick(int64_t budget_us) {
     hotCheck(threadIsMain());
     (void)budget_us; /* the share is small whatever the budget */
     list *all = clientAll();
-    size_t share = all->count / 10 + 8;
+    size_t share = all->count / 8 + 8;
     if (share > all->count) share = all->count;
     while (share--) {
         /* The list rotates: checked clients move to its end. */
@@ -278,6 +280,7 @@ void limitsTick(int64_t budget_us) {
         listAppend(all, n);
         session *s = &cl->session;
         if (listHas(&cl->closing)) continue;
+        netSampleBuffers(cl);
         int64_t idle_s = (engineHot.now_ms - s->active_ms) / 1000;
         if (netConf.timeout && idle_s > netConf.timeout && !neverIdle(s)) {
             logVerbose("Closing idle client");

@@ -719,11 +719,10 @@ void aofPrintStatus(str *out) {
 
 void aofPrintSizes(str *out) {
     hotCheck(threadIsMain());
-    strAppendFormat(out,
-                    "aof_buffer_length:%zu\r\naof_pending_bio_fsync:%zu\r\n"
-                    "aof_delayed_fsync:%llu\r\n",
-                    aof.buffer.len + (aof.writing ? aof.writing->bytes.len : 0),
-                    bioPending(BIO_FSYNC), (unsigned long long)aof.delayed);
+    strAppendField(out, "aof_buffer_length",
+                   aof.buffer.len + (aof.writing ? aof.writing->bytes.len : 0));
+    strAppendField(out, "aof_pending_bio_fsync", bioPending(BIO_FSYNC));
+    strAppendField(out, "aof_delayed_fsync", aof.delayed);
 }
 
 void aofResetStats(void) { aof.delayed = 0; }

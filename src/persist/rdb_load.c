@@ -605,7 +605,7 @@ status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
 }
 
 void rdbLoadPrintInfo(str *out) {
-    strAppendFormat(out, "rdb_last_load_keys_expired:%llu\r\nrdb_last_load_keys_loaded:%llu\r\n",
-                    (unsigned long long)last_load.expired, (unsigned long long)last_load.loaded);
+    strAppendField(out, "rdb_last_load_keys_expired", last_load.expired);
+    strAppendField(out, "rdb_last_load_keys_loaded", last_load.loaded);
     foreignPrintInfo(out);
 }

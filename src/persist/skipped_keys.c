@@ -231,9 +231,8 @@ void skippedKeysPrintInfo(str *out) {
     hotCheck(threadIsMain());
     uint64_t kept = placeholderCount();
     if (!kept && !counts.dropped && !counts.replaced && !counts.unknown) return;
-    strAppendFormat(out,
-                    "foreign_keys_known:%llu\r\nforeign_keys_unknown:%llu\r\n"
-                    "foreign_keys_replaced:%llu\r\nforeign_keys_dropped:%llu\r\n",
-                    (unsigned long long)kept, (unsigned long long)counts.unknown,
-                    (unsigned long long)counts.replaced, (unsigned long long)counts.dropped);
+    strAppendField(out, "foreign_keys_known", kept);
+    strAppendField(out, "foreign_keys_unknown", counts.unknown);
+    strAppendField(out, "foreign_keys_replaced", counts.replaced);
+    strAppendField(out, "foreign_keys_dropped", counts.dropped);
 }

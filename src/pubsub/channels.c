@@ -94,6 +94,31 @@ void channelsEach(channelKind kind, channelVisitProc *visit, void *arg) {
     }
 }
 
+void channelsWalkBegin(channelKind kind, hashtableCut *cut) {
+    hotCheck(threadIsMain());
+    hashtableCutBegin(cut, &channels.of[kind]);
+}
+
+typedef struct visitor {
+    channelVisitProc *visit;
+    void *arg;
+} visitor;
+
+static bool visitEntry(void *context, void *entry, unsigned flags) {
+    (void)flags; /* none */
+    const visitor *v = context;
+    v->visit(v->arg, entry);
+    return true;
+}
+
+bool channelsWalk(channelKind kind, hashtableCut *cut, uint64_t buckets, channelVisitProc *visit,
+                  void *arg) {
+    hotCheck(buckets > 0);
+    visitor v = {visit, arg};
+    return channels.of[kind].body &&
+           hashtableWalk(&channels.of[kind], &channels_type, cut, buckets, visitEntry, &v);
+}
+
 /* ------------------------------------------------------------------ arrays of subscribers */
 
 static pubsubChannel *channelNew(channelKind kind, slice name, uint64_t hash) {

@@ -10,6 +10,7 @@
 
 #include "base/slice.h"
 #include "ds/hashtable.h"
+#include "ds/hashtable_walk.h"
 #include "engine/session.h"
 
 typedef enum channelKind {
@@ -59,6 +60,11 @@ uint64_t channelsOfKind(channelKind kind);
 /* Visits all channels of a kind; `visit` must not change subscriptions. */
 typedef void channelVisitProc(void *arg, pubsubChannel *t);
 void channelsEach(channelKind kind, channelVisitProc *visit, void *arg);
+/* A part of such a walk, which may last over several turns: those of `buckets` buckets, of some 7
+ * each. Channels that come or go meanwhile are visited or not. True: there is more. */
+bool channelsWalk(channelKind kind, hashtableCut *cut, uint64_t buckets, channelVisitProc *visit,
+                  void *arg);
+void channelsWalkBegin(channelKind kind, hashtableCut *cut);
 
 /* While a walk is in progress, entries of the array keep their positions, and those appended follow
  * them. */

@@ -7,12 +7,14 @@
 #include "base/hash.h"
 #include "engine/deliver.h"
 #include "engine/execute.h"
+#include "engine/job.h"
 #include "engine/reply.h"
 #include "pubsub/procs.h"
 #include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/channels.h"
+#include "pubsub/pattern_index.h"
 #include "pubsub/tracking.h"
 #include "store/store.h"
 
@@ -155,7 +157,12 @@ static void unsubscribeAll(ctx *c, channelKind kind) {
     str name = STR_EMPTY;
     pubsubChannel *t;
     int index = 0;
-    for (; (t = subscriptionAny(c->who, kind)) != NULL; index++) {
+    /* In slices it is like many commands for some channels each. Confirmations beside the reply are
+     * not suppressed with it. */
+    enum { CHANNEL_ELEMENTS = 16 };
+    bool may_job = !outbufIsNull(c->out);
+    if (may_job && jobStart(c, subscriptionCount(c->who, kind) * CHANNEL_ELEMENTS)) return;
+    for (; !jobPoint(c, CHANNEL_ELEMENTS) && (t = subscriptionAny(c->who, kind)); index++) {
         finishDeliveries(c, t);
         strClear(&name);
         strAppendSlice(&name, channelName(t));
@@ -214,7 +221,8 @@ static void endChannel(pubsubChannel *t) {
     publishFinish(t);
     for (uint32_t left = t->count; left > 0; left--) {
         const subscriber *by = channelSubscriber(t, left - 1);
-        if (!by->who) continue; /* its subscriptions are being removed */
+        /* Its subscriptions are being removed, or the gateway gets the messages from elsewhere. */
+        if (!by->who || by->who->flags & SESSION_GATEWAY) continue;
         session *s = by->who;
         (void)subscriptionRemove(s, CHANNEL_SHARD, strSlice(&name)); /* it exists */
         deliverConfirmation(s, words[CHANNEL_SHARD].unsubscribed, strSlice(&name),
@@ -243,6 +251,23 @@ void pubsubSetOutward(pubsubOutwardProc *proc) { outward = proc; }
 static pubsubInwardProc *inward;
 
 void pubsubSetInward(pubsubInwardProc *proc) { inward = proc; }
+
+static void countPattern(void *arg, pubsubChannel *pattern) {
+    *(uint64_t *)arg += channelCount(pattern);
+}
+
+uint64_t pubsubReceivers(slice channel) {
+    hotCheck(threadIsMain());
+    const pubsubChannel *t = channelFind(CHANNEL_PLAIN, channel);
+    uint64_t count = t ? channelCount(t) : 0;
+    patternIndexMatch(channel, countPattern, &count);
+    return count;
+}
+
+void pubsubLinkShard(session *link, slice channel, bool on) {
+    hotCheck(threadIsMain());
+    (void)(on ? subscriptionAdd : subscriptionRemove)(link, CHANNEL_SHARD, channel); /* or had it */
+}
 
 uint64_t pubsubShardSubscribers(slice channel) {
     const pubsubChannel *t = channelFind(CHANNEL_SHARD, channel);
@@ -309,10 +334,20 @@ static void replyChannels(ctx *c, channelKind kind) {
         replyErrorSubcommand(c);
         return;
     }
+    if (jobStart(c, channelsOfKind(kind))) return;
     channelList list = {.c = c};
     if (c->argc == 3) list.pattern = c->argv[2];
     respDeferred mark = respDeferBegin(c->out);
-    channelsEach(kind, replyChannel, &list);
+    if (c->flags & CTX_SLICED) {
+        enum { BUCKETS = 16, BUCKET_CHANNELS = 7 };
+        hashtableCut cut;
+        channelsWalkBegin(kind, &cut);
+        while (channelsWalk(kind, &cut, BUCKETS, replyChannel, &list) &&
+               !jobPoint(c, BUCKETS * BUCKET_CHANNELS))
+            continue;
+    } else {
+        channelsEach(kind, replyChannel, &list);
+    }
     respDeferEnd(c->out, mark, '*', c->proto, list.count);
 }
 

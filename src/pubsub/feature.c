@@ -68,17 +68,16 @@ static void report(const session *s, sessionReport *out) {
 static status init(reason *why) {
     (void)why; /* cannot fail */
     sessionReportAddProc(report);
+    sessionSetTrackingCountProc(trackingCount);
     return OK;
 }
 
 /* ------------------------------------------------------------------ INFO */
 
 static void printStats(str *out) {
-    strAppendFormat(out, "pubsub_channels:%llu\r\npubsub_patterns:%llu\r\n",
-                    (unsigned long long)channelsOfKind(CHANNEL_PLAIN),
-                    (unsigned long long)channelsOfKind(CHANNEL_PATTERN));
-    strAppendFormat(out, "pubsubshard_channels:%llu\r\n",
-                    (unsigned long long)channelsOfKind(CHANNEL_SHARD));
+    strAppendField(out, "pubsub_channels", channelsOfKind(CHANNEL_PLAIN));
+    strAppendField(out, "pubsub_patterns", channelsOfKind(CHANNEL_PATTERN));
+    strAppendField(out, "pubsubshard_channels", channelsOfKind(CHANNEL_SHARD));
     trackingPrintStats(out);
 }
 

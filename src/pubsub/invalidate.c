@@ -11,7 +11,7 @@
 #include "resp/resp.h"
 
 session *invalidationTarget(tracker *t) {
-    if (!t->redirect) return t->who->proto == 3 ? t->who : NULL;
+    if (!t->redirect) return trackerProto(t, t->who) == 3 ? t->who : NULL;
     if (t->target) {
         bool can_read = t->target->proto == 3 || t->target->flags & SESSION_PUBSUB;
         return can_read ? t->target : NULL;
@@ -70,7 +70,7 @@ void invalidate(tracker *t, const slice *keys, int64_t count) {
     hotCheck(count >= -1);
     session *target = invalidationTarget(t);
     if (!target) return;
-    blob *bytes = invalidationEncode(target->proto, keys, count);
+    blob *bytes = invalidationEncode(trackerProto(t, target), keys, count);
     sessionDeliver(target, DELIVER_PUSH, sliceMake(bytes->bytes, bytes->len));
     blobRelease(bytes);
 }

@@ -31,11 +31,43 @@ void pubsubSetInward(pubsubInwardProc *proc);
 /* The classes that notify-keyspace-events names: bits of notifyFlag (engine/key_event.h). */
 uint32_t pubsubKeyEventClasses(void);
 
+/* The number of deliveries that a message in a channel would cause at this node. */
+uint64_t pubsubReceivers(slice channel);
 /* The number of subscribers of a shard channel. */
 uint64_t pubsubShardSubscribers(slice channel);
 
-/* The slots served by this node have changed: unsubscribes everyone from the shard channels of
- * others, with a confirmation that was not asked for, and invalidates tracked keys. */
+/* Tracking for clients of a gateway (tracking_link.c). At the node that has the keys, for the link
+ * of a gateway: the keys that the next request reads are tracked (`caches`), and the link is not
+ * told what that request changes (`silent`); it is told of all changes of keys with a prefix; it is
+ * not told any more. */
+void pubsubLinkNext(session *link, bool caches, bool silent);
+void pubsubLinkPrefix(session *link, slice prefix);
+void pubsubLinkNoPrefixes(session *link);
+/* The link gets messages of a shard channel, without confirmations, or (false) no more. */
+void pubsubLinkShard(session *link, slice channel, bool on);
+/* At the gateway: what the session wants to be told of. */
+enum {
+    PUBSUB_CACHES = 1,     /* of the keys that its next command reads */
+    PUBSUB_SILENT = 2,     /* not of what it changes itself */
+    PUBSUB_BROADCASTS = 4, /* of keys with its prefixes */
+};
+uint32_t pubsubTrackingOf(const session *s);
+/* True if there are sessions with PUBSUB_BROADCASTS. */
+bool pubsubBroadcasts(void);
+/* The command is executed by another node: what CLIENT CACHING has said of it ends. */
+void pubsubPassedOn(const ctx *c);
+/* The session has read a key of another node; it is told of the next change. */
+void pubsubHasRead(session *s, slice key);
+/* A key of another node was changed, by `by` or (NULL) an unknown client. */
+void pubsubHasChanged(slice key, session *by);
+/* The session must not use what it has read of a key: nobody would tell of changes. */
+void pubsubMustForget(session *s, slice key);
+/* All must forget everything. */
+void pubsubForgetAll(void);
+
+/* The slots served by this node have changed: unsubscribes everyone but sessions of a gateway from
+ * the shard channels of others, with a confirmation that was not asked for, and invalidates tracked
+ * keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));
 
 #endif

@@ -22,7 +22,8 @@ static struct {
     hashtable by_number;
     list all;
     uint32_t last_number;
-    uint64_t broadcasting; /* trackers in broadcast mode */
+    uint64_t on;           /* trackers that are switched on */
+    uint64_t broadcasting; /* of these, in broadcast mode */
 } trackers;
 
 /* ------------------------------------------------------------------ trackers */
@@ -125,11 +126,10 @@ static void targetEnded(session *s) {
 
 /* --------------------------------------------------------------- commands of a tracking session */
 
-/* True if the reads of a session are remembered now. */
-static bool remembers(const tracker *t) {
+bool trackerRemembers(const tracker *t) {
     hotCheck(t->number > 0);
-    if ((t->flags & (TRACK_ON | TRACK_BCAST)) != TRACK_ON) return false;
-    if (t->flags & TRACK_OPTIN) return t->flags & TRACK_CACHING;
+    if (!trackerUsesTable(t)) return false;
+    if (t->flags & (TRACK_OPTIN | TRACK_LINK)) return t->flags & TRACK_CACHING;
     if (t->flags & TRACK_OPTOUT) return !(t->flags & TRACK_CACHING);
     return true;
 }
@@ -149,14 +149,16 @@ static void rememberKeys(const tracker *t, const ctx *c) {
     if (tableEvict((uint64_t)(count > 100 ? count : 100))) pubsubWorkLater();
 }
 
-static bool isClientCommand(const command *cmd) {
-    return cmd->parent && !strcmp(cmd->parent->spec->name, "client");
+/* CLIENT, and GATEWAY of links. */
+static bool isAboutConnection(const command *cmd) {
+    const char *name = cmd->parent ? cmd->parent->spec->name : "";
+    return !strcmp(name, "client") || !strcmp(name, "gateway");
 }
 
-/* CLIENT CACHING applies to one command, or transaction. */
-static void endCaching(tracker *t, const ctx *c) {
-    if (c->outer || c->who->flags & SESSION_IN_MULTI || isClientCommand(c->cmd)) return;
+void trackerEndCaching(tracker *t, const ctx *c) {
+    if (c->outer || c->who->flags & SESSION_IN_MULTI || isAboutConnection(c->cmd)) return;
     t->flags &= ~(uint32_t)TRACK_CACHING;
+    if (t->flags & TRACK_LINK) t->flags &= ~(uint32_t)TRACK_NOLOOP;
 }
 
 static void afterCommand(ctx *c, int64_t duration_ns) {
@@ -164,14 +166,14 @@ static void afterCommand(ctx *c, int64_t duration_ns) {
     tracker *t = trackerOf(ctxClient(c));
     if (!t) return;
     bool reads = c->cmd->flags & CMD_READONLY && !(c->cmd->spec->categories & 1u << CAT_SCRIPTING);
-    if (reads && remembers(t)) rememberKeys(t, c);
-    if (t->flags & TRACK_CACHING) endCaching(t, c);
+    if (reads && trackerRemembers(t)) rememberKeys(t, c);
+    if (t->flags & (TRACK_CACHING | TRACK_LINK)) trackerEndCaching(t, c);
 }
 
 static void refusedCommand(ctx *c, size_t pending) {
     (void)pending; /* the error does not matter */
     tracker *t = trackerOf(c->who);
-    if (t) endCaching(t, c);
+    if (t) trackerEndCaching(t, c);
 }
 
 static const commandObserver command_observer = {
@@ -203,8 +205,9 @@ void trackingUpdateArmed(void) {
     keyObserverArm(&key_observer, tableKeys() > 0 || trackers.broadcasting > 0);
 }
 
-/* Everything may have changed: tells every tracker. */
-static void invalidateAll(void) {
+bool trackingBroadcasts(void) { return trackers.broadcasting > 0; }
+
+void trackingInvalidateAll(void) {
     for (listNode *n = listFirst(trackersAll()); n; n = listNext(&trackers.all, n)) {
         tracker *t = LIST_OWNER(n, tracker, all);
         if (t->flags & TRACK_ON) invalidate(t, NULL, -1);
@@ -216,7 +219,8 @@ static void invalidateAll(void) {
 void trackingOnDb(const dbEvent *e) {
     if (!trackers.all.count) return;
     if (e->kind == DB_SWAPPED && e->db_id == e->other_id) return;
-    if (e->kind == DB_FLUSHED || e->kind == DB_SWAPPED || e->kind == DB_LOAD_ENDED) invalidateAll();
+    if (e->kind == DB_FLUSHED || e->kind == DB_SWAPPED || e->kind == DB_LOAD_ENDED)
+        trackingInvalidateAll();
 }
 
 void trackingSlotsChanged(bool (*is_served)(int slot)) { tableDropSlots(is_served); }
@@ -240,6 +244,7 @@ void trackingClear(void) {
 void trackingOff(tracker *t) {
     hotCheck(threadIsMain());
     if (t->flags & TRACK_BCAST) trackers.broadcasting--;
+    if (t->flags & TRACK_ON) trackers.on--;
     prefixesRemove(t);
     t->flags = 0;
     setTarget(t, NULL);
@@ -250,9 +255,10 @@ void trackingOff(tracker *t) {
 void trackingOn(tracker *t, uint32_t flags, session *target) {
     hotCheck(threadIsMain());
     if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
+    if (!(t->flags & TRACK_ON)) trackers.on++;
     t->flags = TRACK_ON | flags;
     setTarget(t, target);
-    commandObserverArmSession(t->who, &command_observer, !(flags & TRACK_BCAST));
+    commandObserverArmSession(t->who, &command_observer, trackerUsesTable(t));
     trackingUpdateArmed();
 }
 
@@ -293,8 +299,10 @@ void trackingReport(const session *s, sessionReport *out) {
     out->redirect = (int64_t)t->redirect;
 }
 
+uint64_t trackingCount(void) { return trackers.on; }
+
 void trackingPrintStats(str *out) {
-    strAppendFormat(out, "tracking_total_keys:%llu\r\ntracking_total_items:%llu\r\n",
-                    (unsigned long long)tableKeys(), (unsigned long long)tableItems());
-    strAppendFormat(out, "tracking_total_prefixes:%llu\r\n", (unsigned long long)prefixesCount());
+    strAppendField(out, "tracking_total_keys", tableKeys());
+    strAppendField(out, "tracking_total_items", tableItems());
+    strAppendField(out, "tracking_total_prefixes", prefixesCount());
 }

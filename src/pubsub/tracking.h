@@ -20,6 +20,7 @@ enum trackFlag {
     TRACK_NOLOOP = 1 << 4,
     TRACK_BROKEN = 1 << 5,  /* the session of the redirection has ended, and that was noticed */
     TRACK_CACHING = 1 << 6, /* CLIENT CACHING was called for the next command */
+    TRACK_LINK = 1 << 7,    /* the link of a gateway: tracking_link.c */
 };
 
 /* Tracking of one session; exists from its first CLIENT TRACKING on. */
@@ -34,10 +35,26 @@ typedef struct tracker {
     uint32_t prefix_count;
 } tracker;
 
+/* True if the table of keys is for it. A link has both modes. */
+static inline bool trackerUsesTable(const tracker *t) {
+    uint32_t modes = t->flags & (TRACK_ON | TRACK_BCAST);
+    return modes == TRACK_ON || t->flags & TRACK_LINK;
+}
+/* The protocol of invalidations for a session that `t` sends them to: a gateway reads pushes
+ * whatever the protocol of its clients is. */
+static inline int trackerProto(const tracker *t, const session *target) {
+    return t->flags & TRACK_LINK ? 3 : target->proto;
+}
+
 /* ---- tracking.c */
 
 /* The tracker of a session, NULL if there is none. */
 tracker *trackerOf(const session *s);
+/* True if the keys that it reads are remembered now. */
+bool trackerRemembers(const tracker *t);
+/* The command, whose reads it has or has not remembered, has ended: CLIENT CACHING applies to one
+ * command, or transaction. */
+void trackerEndCaching(tracker *t, const ctx *c);
 /* The tracker with that number, NULL if its session has ended. */
 tracker *trackerByNumber(uint32_t number);
 /* All trackers. */
@@ -46,12 +63,18 @@ list *trackersAll(void);
 void trackingOnSession(session *s, sessionEvent e);
 /* Implements on_db. */
 void trackingOnDb(const dbEvent *e);
+/* Everything may have changed: tells every tracker. */
+void trackingInvalidateAll(void);
+/* True if there are trackers in broadcast mode. */
+bool trackingBroadcasts(void);
 /* Fills in the part of tracking. */
 void trackingReport(const session *s, sessionReport *out);
 /* Arms or disarms the key observer. */
 void trackingUpdateArmed(void);
 /* Appends the fields of INFO. */
 void trackingPrintStats(str *out);
+/* The number of sessions that track. */
+uint64_t trackingCount(void);
 /* Invalidates the keys of slots that this node does not serve any more. */
 void trackingSlotsChanged(bool (*is_served)(int slot));
 /* Stage job: sends what was collected for broadcasts in this turn. */
@@ -97,7 +120,7 @@ void prefixAdd(tracker *t, slice name);
 void prefixesRemove(tracker *t);
 slice prefixName(const struct prefix *p);
 uint64_t prefixesCount(void);
-/* A key was changed. */
+/* A key was changed; `db_id` -1: in some database of another node. */
 void broadcastChanged(int db_id, slice key, const tracker *by);
 /* Sends invalidations for the keys changed since the last call. */
 void broadcastSend(void);

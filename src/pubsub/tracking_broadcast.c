@@ -20,6 +20,7 @@
 #include "engine/user.h"
 #include "ds/hashtable.h"
 #include "pubsub/tracking.h"
+#include "store/store.h"
 
 enum { INDEXED_MAX = 63, LIST_KEPT_MAX = 1024 };
 
@@ -34,7 +35,7 @@ typedef struct prefix {
 
 typedef struct changedKey {
     size_t at, len; /* in `bytes` */
-    uint32_t by;    /* number of the tracker that changed it; 0: none */
+    uint32_t by;    /* number of the tracker that changed it and has NOLOOP; 0: none */
     uint32_t order;
     int db_id; /* only users who may read it there are told */
 } changedKey;
@@ -185,6 +186,7 @@ static bool matchPrefixes(slice key) {
 }
 
 void broadcastChanged(int db_id, slice key, const tracker *by) {
+    bool silent = by && by->flags & TRACK_NOLOOP;
     if (!matchPrefixes(key)) return;
     if (broadcast.key_count == broadcast.key_cap) {
         broadcast.key_cap = broadcast.key_cap ? 2 * broadcast.key_cap : 16;
@@ -192,7 +194,7 @@ void broadcastChanged(int db_id, slice key, const tracker *by) {
     }
     broadcast.keys[broadcast.key_count] = (changedKey){.at = broadcast.bytes.len,
                                                        .len = key.len,
-                                                       .by = by ? by->number : 0,
+                                                       .by = silent ? by->number : 0,
                                                        .order = (uint32_t)broadcast.key_count,
                                                        .db_id = db_id};
     broadcast.key_count++;
@@ -248,6 +250,15 @@ static int64_t addName(slice *names, int64_t count, slice name) {
     return count + 1;
 }
 
+/* True if its user may read the key. A gateway asks that for its own clients. */
+static bool mayKnow(const tracker *t, const changedKey *k) {
+    if (t->flags & TRACK_LINK) return true;
+    if (k->db_id >= 0) return userMayRead(t->who, k->db_id, keyOf(k));
+    for (int i = 0; i < storeDbCount(); i++)
+        if (userMayRead(t->who, i, keyOf(k))) return true;
+    return false;
+}
+
 /* Selects the keys for one tracker: those that its user may read, with NOLOOP those that others
  * have changed. */
 static int64_t namesFor(const tracker *t, size_t first, size_t count, slice *names) {
@@ -255,8 +266,7 @@ static int64_t namesFor(const tracker *t, size_t first, size_t count, slice *nam
     int64_t n = 0;
     for (size_t i = first; i < first + count; i++) {
         const changedKey *k = &broadcast.keys[i];
-        if (t->flags & TRACK_NOLOOP && k->by == t->number) continue;
-        if (userMayRead(t->who, k->db_id, keyOf(k))) n = addName(names, n, keyOf(k));
+        if (k->by != t->number && mayKnow(t, k)) n = addName(names, n, keyOf(k));
     }
     return n;
 }
@@ -288,7 +298,7 @@ static void sendPrefix(const prefix *p) {
         whole.count = addName(names, whole.count, keyOf(&broadcast.keys[first + i]));
     for (uint32_t i = 0; i < p->count; i++) {
         tracker *t = p->trackers[i];
-        if (!(t->flags & TRACK_NOLOOP) && userMayReadAll(t->who)) {
+        if (!(t->flags & (TRACK_NOLOOP | TRACK_LINK)) && userMayReadAll(t->who)) {
             sendWhole(t, &whole);
             continue;
         }

@@ -181,8 +181,7 @@ static void tellReaders(const trackedKey *k, slice key, int64_t count, const tra
     hotCheck(count >= -1);
     for (uint32_t i = 0; i < k->count; i++) {
         tracker *t = trackerByNumber(k->readers[i]);
-        bool hears = t && t != but && (t->flags & (TRACK_ON | TRACK_BCAST)) == TRACK_ON;
-        if (hears) invalidate(t, &key, count);
+        if (t && t != but && trackerUsesTable(t)) invalidate(t, &key, count);
     }
 }
 

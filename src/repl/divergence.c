@@ -204,8 +204,7 @@ void divergenceAppendReason(str *out) {
 
 void divergencePrintInfo(str *out) {
     hotCheck(threadIsMain());
-    strAppendFormat(out, "master_stream_errors:%llu\r\n",
-                    (unsigned long long)streamFaultCount(FAULT_OF_PRIMARY));
+    strAppendField(out, "master_stream_errors", streamFaultCount(FAULT_OF_PRIMARY));
     if (!divergenceIsKnown()) return;
     strAppendText(out, "master_stream_last_error:");
     strAppendSlice(out, streamFaultLast(FAULT_OF_PRIMARY));

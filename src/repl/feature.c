@@ -87,8 +87,7 @@ static void printReplication(str *out) {
 static void printStats(str *out) {
     infoPrintSyncs(out);
     quorumPrintStats(out);
-    strAppendFormat(out, "slave_expires_tracked_keys:%llu\r\n",
-                    (unsigned long long)localExpiryCount());
+    strAppendField(out, "slave_expires_tracked_keys", localExpiryCount());
 }
 
 static void resetStats(void) {

@@ -34,7 +34,7 @@ void infoPrintReplicas(str *out) {
     hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
     int number = 0, waiting = 0;
-    strAppendFormat(out, "connected_slaves:%zu\r\n", primaryReplicaCount(p));
+    strAppendField(out, "connected_slaves", primaryReplicaCount(p));
     if (minReplicasIsOn()) strAppendFormat(out, "min_slaves_good_slaves:%d\r\n", minReplicasGood());
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         if (peerIsReplica(peerOf(n))) printReplica(peerOf(n), number++, out);
@@ -69,7 +69,7 @@ void infoPrintStream(str *out) {
 void infoPrintSyncs(str *out) {
     hotCheck(threadIsMain());
     const replPrimary *p = replicasThis();
-    strAppendFormat(out, "sync_full:%llu\r\nsync_partial_ok:%llu\r\nsync_partial_err:%llu\r\n",
-                    (unsigned long long)p->full_syncs, (unsigned long long)p->partial_syncs,
-                    (unsigned long long)p->refused_partial_syncs);
+    strAppendField(out, "sync_full", p->full_syncs);
+    strAppendField(out, "sync_partial_ok", p->partial_syncs);
+    strAppendField(out, "sync_partial_err", p->refused_partial_syncs);
 }

@@ -59,7 +59,6 @@ void packedStreamPrintInfo(const replPeer *peer, str *out) {
 void packedStreamResetTotals(void) { totals.plain_bytes = totals.packed_bytes = 0; }
 
 void packedStreamPrintTotals(str *out) {
-    strAppendFormat(
-        out, "total_repl_uncompressed_bytes:%llu\r\ntotal_repl_compressed_bytes:%llu\r\n",
-        (unsigned long long)totals.plain_bytes, (unsigned long long)totals.packed_bytes);
+    strAppendField(out, "total_repl_uncompressed_bytes", totals.plain_bytes);
+    strAppendField(out, "total_repl_compressed_bytes", totals.packed_bytes);
 }

@@ -356,11 +356,8 @@ void quorumPrintInfo(str *out) {
 
 void quorumPrintStats(str *out) {
     if (!replConf.replication_quorum) return;
-    strAppendFormat(out,
-                    "replication_quorum_refused_requests:%llu\r\n"
-                    "replication_quorum_expired_clients:%llu\r\n",
-                    (unsigned long long)mode.refused,
-                    (unsigned long long)output.statistics.expired);
+    strAppendField(out, "replication_quorum_refused_requests", mode.refused);
+    strAppendField(out, "replication_quorum_expired_clients", output.statistics.expired);
 }
 
 void quorumResetStats(void) { mode.refused = output.statistics.expired = 0; }

@@ -172,8 +172,10 @@ const gate replicaStreamGate = {.name = "stream",
 
 static void endWait(session *s, void *arg) {
     (void)arg;
-    if (s->flags & SESSION_INTERNAL) return; /* a call of a module, which is told of its client */
-    if (jobIsOf(s)) return;                  /* its reply is that of the moment at which it began */
+    /* A reply is that of the moment at which its job began; what a job stores has no effect here.
+     * Other waits of internal sessions are calls of modules, which are told of their clients. */
+    if (jobIsOf(s) ? !jobStores(s) : s->flags & SESSION_INTERNAL) return;
+    bool is_client = !(s->flags & SESSION_INTERNAL); /* an internal one is freed with its wait */
     /* The command of a client that reads from replicas can be served here, too. */
     if (s->flags & SESSION_READONLY && !(blockCommand(s)->flags & CMD_WRITE)) return;
     if (s->flags & SESSION_CAPA_REDIRECT) {
@@ -186,7 +188,7 @@ static void endWait(session *s, void *arg) {
     }
     (void)blockEnd(s, SLICE("UNBLOCKED force unblock from blocking operation, instance state "
                             "changed (master -> replica?)")); /* it is blocked */
-    sessionCloseSoon(s);
+    if (is_client) sessionCloseSoon(s);
 }
 
 void rulesEndBlocked(void) {

@@ -75,7 +75,7 @@ static void addTime(replacement *r, slice key, int64_t time_ms, int count, const
  * that it sets. */
 static void keepTimes(replacement *r, slice key, int count, const slice *fields) {
     const robj *o = keyNow(r, key);
-    if (!o || objectType(o) != TYPE_HASH) return;
+    if (!o || objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;
     for (int i = 0; i < count; i++) {
         int64_t time_ms = hashTime(o, fields[i], lookAtAll());
         if (time_ms >= 0) addTime(r, key, time_ms, 1, &fields[i]);
@@ -270,6 +270,5 @@ bool streamFormReplaces(const propagated *p, str *out) {
 
 void streamFormPrintInfo(str *out) {
     hotCheck(threadIsMain());
-    if (form.dropped)
-        strAppendFormat(out, "stream_commands_dropped:%llu\r\n", (unsigned long long)form.dropped);
+    if (form.dropped) strAppendField(out, "stream_commands_dropped", form.dropped);
 }

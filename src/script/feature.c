@@ -48,20 +48,19 @@ static void printMemory(str *out) {
     scriptCacheUse use = scriptCacheUseNow();
     size_t eval = evalMemory(), of_functions = functionVmMemory();
     printBytes(out, "used_memory_lua", eval);
-    strAppendFormat(out,
-                    "used_memory_vm_eval:%zu\r\nused_memory_scripts_eval:%zu\r\n"
-                    "number_of_cached_scripts:%zu\r\nnumber_of_functions:%zu\r\n"
-                    "number_of_libraries:%zu\r\nused_memory_vm_functions:%zu\r\n",
-                    eval, use.bytes, use.scripts, functionCount(), librariesAll()->count,
-                    of_functions);
+    strAppendField(out, "used_memory_vm_eval", eval);
+    strAppendField(out, "used_memory_scripts_eval", use.bytes);
+    strAppendField(out, "number_of_cached_scripts", use.scripts);
+    strAppendField(out, "number_of_functions", functionCount());
+    strAppendField(out, "number_of_libraries", librariesAll()->count);
+    strAppendField(out, "used_memory_vm_functions", of_functions);
     printBytes(out, "used_memory_vm_total", eval + of_functions);
-    strAppendFormat(out, "used_memory_functions:%zu\r\n", functionMemory());
+    strAppendField(out, "used_memory_functions", functionMemory());
     printBytes(out, "used_memory_scripts", use.bytes + functionMemory());
 }
 
 static void printStats(str *out) {
-    strAppendFormat(out, "evicted_scripts:%llu\r\n",
-                    (unsigned long long)scriptCacheUseNow().evicted);
+    strAppendField(out, "evicted_scripts", scriptCacheUseNow().evicted);
 }
 
 /* The lines of engines are numbered. */

@@ -103,15 +103,13 @@ static void printCpu(str *out) {
 
 static void printStats(str *out) {
     const serverRun *run = serverRunNow();
-    strAppendFormat(out, "eventloop_cycles:%llu\r\neventloop_duration_sum:%llu\r\n",
-                    (unsigned long long)run->turns, (unsigned long long)busyUs());
-    strAppendFormat(out, "eventloop_duration_cmd_sum:%llu\r\n",
-                    (unsigned long long)(executeCommandUs() - run->command_base_us));
-    strAppendFormat(out, "instantaneous_eventloop_cycles_per_sec:%llu\r\n",
-                    (unsigned long long)ratePerSecond(&run->turn_rate));
+    strAppendField(out, "eventloop_cycles", run->turns);
+    strAppendField(out, "eventloop_duration_sum", busyUs());
+    strAppendField(out, "eventloop_duration_cmd_sum", (executeCommandUs() - run->command_base_us));
+    strAppendField(out, "instantaneous_eventloop_cycles_per_sec", ratePerSecond(&run->turn_rate));
     uint64_t turns = run->turns - run->turns_base;
-    strAppendFormat(out, "instantaneous_eventloop_duration_usec:%llu\r\n",
-                    (unsigned long long)(turns ? (busyUs() - run->busy_base_us) / turns : 0));
+    strAppendField(out, "instantaneous_eventloop_duration_usec",
+                   turns ? (busyUs() - run->busy_base_us) / turns : 0);
 }
 
 void infoResetStats(void) {

@@ -19,7 +19,7 @@ static void addKey(void *arg, const robj *o) {
     sizes *all = arg;
     const typeOps *ops = typeOf(o);
     if (!ops->length || objectType(o) == TYPE_MODULE) return; /* values of modules have no size */
-    size_t length = ops->length(o);
+    size_t length = objectLength(o);
     unsigned bin = length ? 64 - (unsigned)__builtin_clzll(length) : 0;
     all->bins[objectType(o)][bin < BINS ? bin : BINS - 1]++;
 }

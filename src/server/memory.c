@@ -133,8 +133,8 @@ static double ratio(size_t whole, size_t part) { return part ? (double)whole / (
 static void printBytes(str *out, const char *name, uint64_t bytes) {
     char human[NUMBER_TEXT_MAX];
     numberPrintHuman(human, bytes);
-    strAppendFormat(out, "%s:%llu\r\n%s_human:%s\r\n", name, (unsigned long long)bytes, name,
-                    human);
+    strAppendField(out, name, bytes);
+    strAppendFormat(out, "%s_human:%s\r\n", name, human);
 }
 
 static size_t slotLinksMemory(bool exports) {
@@ -149,12 +149,19 @@ static void printRatio(str *out, const char *name, size_t whole, size_t part) {
 static void printShapes(str *out) {
     shapesReport r;
     shapesGetReport(&r);
-    strAppendFormat(out, "hash_shapes:%llu\r\nhash_shapes_hashes:%llu\r\n",
-                    (unsigned long long)r.shapes, (unsigned long long)r.hashes);
-    strAppendFormat(out, "hash_shapes_bytes:%llu\r\nhash_shapes_saved_bytes:%llu\r\n",
-                    (unsigned long long)r.bytes, (unsigned long long)r.saved);
-    strAppendFormat(out, "hash_shapes_made:%llu\r\nhash_shapes_refused:%llu\r\n",
-                    (unsigned long long)r.made, (unsigned long long)r.refused);
+    strAppendField(out, "hash_shapes", r.shapes);
+    strAppendField(out, "hash_shapes_hashes", r.hashes);
+    strAppendField(out, "hash_shapes_bytes", r.bytes);
+    strAppendField(out, "hash_shapes_saved_bytes", r.saved);
+    strAppendField(out, "hash_shapes_made", r.made);
+    strAppendField(out, "hash_shapes_refused", r.refused);
+}
+
+/* Read once: it takes a system call. */
+static uint64_t systemMemory(void) {
+    static uint64_t bytes;
+    if (!bytes) bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return bytes;
 }
 
 void infoPrintMemory(str *out) {
@@ -165,31 +172,29 @@ void infoPrintMemory(str *out) {
     printBytes(out, "used_memory_rss", process->rss);
     printBytes(out, "used_memory_peak", memory.peak);
     strAppendFormat(out, "used_memory_peak_perc:%.2f%%\r\n", f.peak_percent);
-    strAppendFormat(out, "used_memory_overhead:%zu\r\nused_memory_startup:%zu\r\n", f.overhead,
-                    memory.startup);
+    strAppendField(out, "used_memory_overhead", f.overhead);
+    strAppendField(out, "used_memory_startup", memory.startup);
     strAppendFormat(out, "used_memory_dataset:%zu\r\nused_memory_dataset_perc:%.2f%%\r\n",
                     f.dataset, f.dataset_percent);
-    strAppendFormat(out, "allocator_allocated:%zu\r\nallocator_active:%zu\r\n", process->allocated,
-                    process->active);
-    strAppendFormat(out, "allocator_resident:%zu\r\nallocator_muzzy:%zu\r\n", process->resident,
-                    process->muzzy);
-    printBytes(out, "total_system_memory",
-               (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    strAppendField(out, "allocator_allocated", process->allocated);
+    strAppendField(out, "allocator_active", process->active);
+    strAppendField(out, "allocator_resident", process->resident);
+    strAppendField(out, "allocator_muzzy", process->muzzy);
+    printBytes(out, "total_system_memory", systemMemory());
     printRatio(out, "allocator_frag", process->active, process->allocated);
     printRatio(out, "allocator_rss", process->resident, process->active);
     printRatio(out, "rss_overhead", process->rss, process->resident);
     printRatio(out, "mem_fragmentation", process->rss, f.used);
-    strAppendFormat(out,
-                    "mem_not_counted_for_evict:%zu\r\nmem_replication_backlog:%zu\r\n"
-                    "mem_total_replication_buffers:%zu\r\nmem_replicas_repl_buffer:%zu\r\n"
-                    "mem_clients_slaves:%zu\r\n",
-                    memoryExcluded(), f.stream.backlog, f.stream.buffers, f.stream.collected,
-                    f.stream.replicas);
-    strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
-    strAppendFormat(out, "mem_cluster_links:%zu\r\n", f.links);
-    strAppendFormat(out, "mem_cluster_slot_import:%zu\r\nmem_cluster_slot_export:%zu\r\n",
-                    slotLinksMemory(false), slotLinksMemory(true));
-    strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
+    strAppendField(out, "mem_not_counted_for_evict", memoryExcluded());
+    strAppendField(out, "mem_replication_backlog", f.stream.backlog);
+    strAppendField(out, "mem_total_replication_buffers", f.stream.buffers);
+    strAppendField(out, "mem_replicas_repl_buffer", f.stream.collected);
+    strAppendField(out, "mem_clients_slaves", f.stream.replicas);
+    strAppendField(out, "mem_clients_normal", f.clients);
+    strAppendField(out, "mem_cluster_links", f.links);
+    strAppendField(out, "mem_cluster_slot_import", slotLinksMemory(false));
+    strAppendField(out, "mem_cluster_slot_export", slotLinksMemory(true));
+    strAppendField(out, "mem_aof_buffer", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
     strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
     printShapes(out);

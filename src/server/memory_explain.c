@@ -17,6 +17,7 @@
 #include "server/server.h"
 #include "server/server_priv.h"
 #include "store/compact.h"
+#include "store/compressed.h"
 #include "store/memory_sample.h"
 #include "store/shape.h"
 #include "store/store.h"
@@ -133,10 +134,9 @@ typedef struct valueSample {
 static void addValue(void *arg, const robj *o) {
     enum { VALUE_MIN = 64, VALUE_MAX = 128 * 1024 };
     valueSample *s = arg;
-    char digits[NUMBER_TEXT_MAX];
     s->seen++;
-    if (objectType(o) != TYPE_STRING || objectIsCompressed(o)) return; /* nothing to gain */
-    slice text = objectText(o, digits);
+    if (objectIsCompressed(o)) return; /* nothing to gain */
+    slice text = compressedTextOf(o);
     if (text.len >= VALUE_MIN && text.len <= VALUE_MAX)
         valueSurveyAdd(s->survey, s->db_id, objectKey(o), text);
 }

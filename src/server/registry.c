@@ -10,6 +10,7 @@
 #include "defrag/defrag.h"
 #include "engine/dictionary_trainer.h"
 #include "engine/engine.h"
+#include "engine/expiry_gate.h"
 #include "engine/job_gate.h"
 #include "engine/memory.h"
 #include "engine/pause.h"
@@ -118,6 +119,7 @@ const gate *const serverGateOrder[] = {
     &pauseGate,
     &queueGate,
     &jobGate,        /* after it: what is queued waits with EXEC */
+    &expiryGate,     /* for the same reason */
     &heldOutputGate, /* after it: what is queued is not run now */
     &aofOutputGate,  /* for the same reason */
 };

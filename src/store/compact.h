@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What compaction of the memory of all keyspaces would win. */
+/* Memory of all keyspaces, and how much of it compaction could return. */
 typedef struct storeWaste {
     size_t live;        /* in use */
     size_t recoverable; /* part of `holes` that compaction can recover */

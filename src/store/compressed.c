@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compressed strings (compressed.h): making, reading and freeing them, and the memory for texts
+ * Compressed values (compressed.h): making, reading and freeing them, and the memory for texts
  * that are expanded for one command.
  *
  * Invariants: a compressed object is embedded and not smaller than its header, key and the two
@@ -9,7 +9,10 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "ds/intset.h"
+#include "ds/listpack.h"
 #include "store/dictionary.h"
+#include "store/hash_record.h"
 #include "store/slab.h"
 #include "store/type_string.h"
 
@@ -19,15 +22,17 @@ enum {
 };
 
 /* Memory beyond the first block. */
-typedef struct scratchPart {
-    struct scratchPart *next;
+struct compressedParts {
+    compressedParts *next;
+    size_t size;
     char bytes[];
-} scratchPart;
+};
 
 static struct {
     char *block; /* NULL until it is needed */
-    size_t used, others;
-    scratchPart *parts;
+    size_t used;
+    compressedParts *parts;
+    compressedParts **own;  /* compressedUseParts(); NULL: none */
     const uint64_t *serial; /* compressedSetSerial() */
     uint64_t of;            /* the serial for which the memory is used */
     unsigned kept;          /* compressedKeep() */
@@ -45,14 +50,86 @@ compressedValue compressedRead(const robj *o) {
     size_t number = objectReadLength(&at);
     compressedValue v = {.dictionary = (uint8_t)*bytes.ptr, .raw = number & 1, .len = number >> 1};
     hotCheck(v.len <= COMPRESSED_TEXT_MAX);
+    if (objectType(o) != TYPE_STRING) v.count = objectReadLength(&at);
     v.packed = sliceMake(at, bytes.len - (size_t)(at - bytes.ptr));
     return v;
 }
 
+static void expand(const compressedValue *v, char *out) {
+    bool expanded = dictionaryExpand(v->dictionary, v->packed, out, v->len);
+    check(expanded);
+}
+
 void compressedExpand(const robj *o, char *out) {
     compressedValue v = compressedRead(o);
-    bool expanded = dictionaryExpand(v.dictionary, v.packed, out, v.len);
-    check(expanded);
+    expand(&v, out);
+}
+
+static bool isShaped(valueType type, const compressedValue *v) {
+    return type == TYPE_HASH && v->raw;
+}
+
+static bool isInts(valueType type, const compressedValue *v) { return type == TYPE_SET && v->raw; }
+
+size_t compressedLength(const robj *o) {
+    hotCheck(objectType(o) != TYPE_STRING);
+    compressedValue v = compressedRead(o);
+    if (isShaped(objectType(o), &v)) return shapeById((unsigned)v.count)->count;
+    return objectType(o) == TYPE_ZSET || objectType(o) == TYPE_HASH ? v.count / 2 : v.count;
+}
+
+unsigned compressedShape(const robj *o) {
+    hotCheck(objectIsCompressed(o));
+    if (objectType(o) != TYPE_HASH) return 0;
+    compressedValue v = compressedRead(o);
+    return v.raw ? (unsigned)v.count : 0;
+}
+
+/* ------------------------------------------------------------------ texts of collections */
+
+/* Bytes of the plain value. */
+static size_t plainBytes(valueType type, const compressedValue *v) {
+    if (type == TYPE_STRING) return v->len;
+    if (isShaped(type, v)) return RECORD_HEAD + v->len;
+    return v->len + (isInts(type, v) ? INTSET_HEADER : LISTPACK_EMPTY_SIZE);
+}
+
+/* Writes the plain value, of plainBytes(). */
+static void writeValue(valueType type, const compressedValue *v, uint8_t *at) {
+    if (type == TYPE_STRING) {
+        expand(v, (char *)at);
+    } else if (isShaped(type, v)) {
+        storeU16(at, (uint16_t)v->count);
+        expand(v, (char *)at + RECORD_HEAD);
+    } else if (isInts(type, v)) {
+        storeU32(at, (uint32_t)(v->len / v->count));
+        storeU32(at + 4, (uint32_t)v->count);
+        expand(v, (char *)at + INTSET_HEADER);
+        hotCheck(intsetSize(at) == plainBytes(type, v));
+    } else {
+        expand(v, (char *)at + LISTPACK_HEADER);
+        listpackFinish(at, at + LISTPACK_HEADER + v->len, v->count);
+    }
+}
+
+slice compressedTextOf(const robj *o) {
+    hotCheck(!objectIsCompressed(o));
+    valueForm form = objectForm(o);
+    if (objectType(o) == TYPE_STRING) return form <= FORM_POINTER ? objectText(o, NULL) : SLICE("");
+    if (objectType(o) > TYPE_HASH || form >= FORM_POINTER) return SLICE("");
+    if (objectIsShaped(o)) return recordValueBytes(o);
+    const uint8_t *bytes = objectPacked(o);
+    if (form == FORM_PACKED_INTS)
+        return sliceMake(bytes + INTSET_HEADER, intsetSize(bytes) - INTSET_HEADER);
+    return sliceMake(bytes + LISTPACK_HEADER, listpackSize(bytes) - LISTPACK_EMPTY_SIZE);
+}
+
+/* The count of a plain value. */
+static size_t countOf(const robj *o) {
+    if (objectType(o) == TYPE_STRING) return 0;
+    if (objectIsShaped(o)) return recordShapeId(o);
+    const uint8_t *bytes = objectPacked(o);
+    return objectForm(o) == FORM_PACKED_INTS ? intsetCount(bytes) : listpackCount(bytes);
 }
 
 /* ------------------------------------------------------------------ scratch */
@@ -69,36 +146,74 @@ void compressedKeep(bool on) {
 
 void compressedReclaim(void) {
     if (likely(scratch.used == 0) || scratch.kept) return;
-    for (scratchPart *next; scratch.parts; scratch.parts = next) {
-        next = scratch.parts->next;
-        memFree(scratch.parts);
+    compressedFreeParts(scratch.parts);
+    scratch.parts = NULL;
+    scratch.used = 0;
+}
+
+void compressedUseParts(compressedParts **own) {
+    check(!own || !scratch.own);
+    scratch.own = own;
+}
+
+/* Frees parts up to `end`, which remains; returns it, or NULL if it is not among them. */
+static compressedParts *freeUntil(compressedParts *parts, const compressedParts *end) {
+    for (compressedParts *next; parts && parts != end; parts = next) {
+        next = parts->next;
+        all.scratch -= parts->size;
+        memFree(parts);
     }
-    scratch.used = scratch.others = 0;
-    all.scratch = SCRATCH_BLOCK;
+    return parts;
+}
+
+void compressedFreeParts(compressedParts *parts) { (void)freeUntil(parts, NULL); }
+
+/* Frees what the previous command has left. */
+static void freePrevious(void) {
+    if (!scratch.serial || *scratch.serial == scratch.of || scratch.kept) return;
+    compressedReclaim();
+    scratch.of = *scratch.serial;
+}
+
+compressedMark compressedSetMark(void) {
+    hotCheck(threadIsMain());
+    if (unlikely(scratch.own != NULL)) return (compressedMark){.parts = *scratch.own};
+    freePrevious();
+    return (compressedMark){.used = scratch.used, .parts = scratch.parts};
+}
+
+void compressedFreeSince(compressedMark mark) {
+    hotCheck(threadIsMain());
+    compressedParts **list = scratch.own ? scratch.own : &scratch.parts;
+    *list = freeUntil(*list, mark.parts);
+    if (!scratch.own) scratch.used = sizeMin(scratch.used, mark.used);
+}
+
+static char *partRoom(compressedParts **list, size_t size) {
+    compressedParts *part = memAlloc(sizeof(*part) + size);
+    part->next = *list;
+    part->size = size;
+    *list = part;
+    all.scratch += size;
+    return part->bytes;
 }
 
 /* Memory until the end of the command. */
 static char *scratchRoom(size_t size) {
     hotCheck(size > 0);
-    if (scratch.serial && *scratch.serial != scratch.of && !scratch.kept) {
-        compressedReclaim();
-        scratch.of = *scratch.serial;
-    }
+    if (unlikely(scratch.own != NULL)) return partRoom(scratch.own, size);
+    freePrevious();
     if (!scratch.block) {
         scratch.block = memAlloc(SCRATCH_BLOCK);
-        all.scratch = SCRATCH_BLOCK;
+        all.scratch += SCRATCH_BLOCK;
     }
     size = sizeRoundUp(size, sizeof(uint64_t));
     if (likely(size <= SCRATCH_BLOCK - scratch.used)) {
         scratch.used += size;
         return scratch.block + scratch.used - size;
     }
-    scratchPart *part = memAlloc(sizeof(*part) + size);
-    part->next = scratch.parts;
-    scratch.parts = part;
     scratch.used += scratch.used == 0; /* there is something to free */
-    all.scratch += size;
-    return part->bytes;
+    return partRoom(&scratch.parts, size);
 }
 
 slice compressedText(const robj *o) {
@@ -124,45 +239,66 @@ static char *writeHead(robj *to, slice key, int64_t expire_ms, uint32_t low_bits
     return at + key.len;
 }
 
+/* The size of a plain object, whose value is embedded at any size. */
+static size_t plainSize(const robj *o, const compressedValue *v) {
+    return objectTextSize(objectKey(o), plainBytes(objectType(o), v), objectExpire(o));
+}
+
+/* Writes a plain object like `o` to memory of plainSize(). */
+static robj *writePlain(void *to, const robj *o, const compressedValue *v) {
+    int64_t expire_ms = objectExpire(o);
+    uint32_t time = expire_ms == OBJECT_NO_EXPIRE ? EXPIRE_NONE : EXPIRE_SHORT;
+    uint32_t form = v->raw ? FORM_EMBED_RAW : FORM_EMBED;
+    size_t len = plainBytes(objectType(o), v);
+    char *at = writeHead(to, objectKey(o), expire_ms, objectType(o) | time << 3 | form << 5,
+                         objectAccess(o));
+    writeValue(objectType(o), v, (uint8_t *)objectWriteLength(at, len));
+    hotCheck(objectEmbedded(to).len == len);
+    return to;
+}
+
 robj *compressedShow(const robj *o) {
     hotCheck(threadIsMain());
     compressedValue v = compressedRead(o);
-    slice key = objectKey(o);
-    int64_t expire_ms = objectExpire(o);
-    uint32_t time = expire_ms == OBJECT_NO_EXPIRE ? EXPIRE_NONE : EXPIRE_SHORT;
-    uint32_t form = v.raw ? FORM_EMBED_RAW : FORM_EMBED;
-    robj *shown = (robj *)scratchRoom(objectTextSize(key, v.len, expire_ms));
-    char *at =
-        writeHead(shown, key, expire_ms, TYPE_STRING | time << 3 | form << 5, objectAccess(o));
-    at = objectWriteLength(at, v.len);
+    char *room = scratchRoom(plainSize(o, &v));
     uint64_t began = clockTicks();
-    compressedExpand(o, at);
+    robj *shown = writePlain(room, o, &v);
     expand_ticks += clockTicks() - began;
     all.shown++;
-    hotCheck(objectEmbedded(shown).len == v.len);
     return shown;
 }
 
+robj *compressedOpen(const robj *o) {
+    compressedValue v = compressedRead(o);
+    return writePlain(memAlloc(plainSize(o, &v)), o, &v);
+}
+
+void compressedClose(robj *plain) { memFree(plain); }
+
 /* ------------------------------------------------------------------ making */
 
-/* Bytes of the embedded value, for a text of this length in so many packed bytes. */
-static size_t embeddedSize(size_t text_len, bool raw, size_t packed_len) {
-    return 1 + objectLengthBytes(text_len << 1 | raw) + packed_len;
+/* Bytes of the numbers before the packed bytes. */
+static size_t numbersBytes(valueType type, const compressedValue *v) {
+    size_t count = type == TYPE_STRING ? 0 : objectLengthBytes(v->count);
+    return 1 + objectLengthBytes(v->len << 1 | v->raw) + count;
 }
 
 /* An object with this value. */
-static robj *build(slice key, int64_t expire_ms, uint32_t access, const compressedValue *v) {
+static robj *build(slice key, valueType type, int64_t expire_ms, uint32_t access,
+                   const compressedValue *v) {
     bool timed = expire_ms != OBJECT_NO_EXPIRE;
     uint32_t form = timed ? FORM_EMBED : FORM_EMBED_RAW;
-    size_t number = v->len << 1 | v->raw, len = embeddedSize(v->len, v->raw, v->packed.len);
+    size_t len = numbersBytes(type, v) + v->packed.len;
     size_t size = objectTextSize(key, len, expire_ms);
     robj *o = slabAlloc(size);
-    char *at =
-        writeHead(o, key, expire_ms, TYPE_STRING | EXPIRE_COMPRESSED << 3 | form << 5, access);
+    char *at = writeHead(o, key, expire_ms, type | EXPIRE_COMPRESSED << 3 | form << 5, access);
     at = objectWriteLength(at, len);
     *at = (char)v->dictionary;
-    memcpy(objectWriteLength(at + 1, number), v->packed.ptr, v->packed.len);
+    at = objectWriteLength(at + 1, v->len << 1 | v->raw);
+    if (type != TYPE_STRING) at = objectWriteLength(at, v->count);
+    memcpy(at, v->packed.ptr, v->packed.len);
     dictionaryUse(v->dictionary);
+    if (isShaped(type, v)) shapeRetain(shapeById((unsigned)v->count));
     all.values++;
     all.text_bytes += v->len;
     all.packed_bytes += len;
@@ -171,31 +307,33 @@ static robj *build(slice key, int64_t expire_ms, uint32_t access, const compress
 }
 
 bool compressedMayGain(const robj *o, int db_id, size_t min) {
-    if (objectType(o) != TYPE_STRING) return false;
     if (objectIsCompressed(o)) {
         const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
         return d && dictionaryId(d) != compressedRead(o).dictionary;
     }
-    valueForm form = objectForm(o);
-    if (form > FORM_POINTER || objectExpireBytes(o) > 6) return false;
-    size_t len = objectText(o, NULL).len;
-    return len >= min && len <= COMPRESSED_TEXT_MAX && dictionaryOfKey(db_id, objectKey(o));
+    if (objectExpireBytes(o) > 6) return false;
+    size_t len = compressedTextOf(o).len;
+    return len > 0 && len >= min && len <= COMPRESSED_TEXT_MAX &&
+           dictionaryOfKey(db_id, objectKey(o));
 }
 
 /* Bytes of memory that the object may take, so that it saves enough of what a plain one takes. */
-static size_t memoryWanted(const robj *o, size_t text_len) {
-    size_t plain = slabClassSize(objectTextSize(objectKey(o), text_len, objectExpire(o)));
+static size_t memoryWanted(const robj *o, const compressedValue *v) {
+    size_t plain = slabClassSize(plainSize(o, v));
     size_t saved = sizeMax(VALUE_SAVED_MIN, plain / VALUE_SAVED_SHARE);
     return plain > saved ? plain - saved : 0;
 }
 
-/* Bytes of memory that the object takes with a value of `embedded` bytes. */
-static size_t memoryWith(const robj *o, size_t embedded) {
+/* Bytes of memory that the object takes with so many packed bytes. */
+static size_t memoryWith(const robj *o, const compressedValue *v, size_t packed_len) {
+    size_t embedded = numbersBytes(objectType(o), v) + packed_len;
     return slabClassSize(objectTextSize(objectKey(o), embedded, objectExpire(o)));
 }
 
-static bool isRaw(const robj *o) {
-    return objectIsCompressed(o) ? compressedRead(o).raw : objectForm(o) != FORM_EMBED;
+/* What a value is without its packed bytes. */
+static compressedValue describe(const robj *o, size_t len) {
+    if (objectIsCompressed(o)) return compressedRead(o);
+    return (compressedValue){.raw = objectForm(o) != FORM_EMBED, .len = len, .count = countOf(o)};
 }
 
 robj *compressedMake(const robj *o, int db_id) {
@@ -204,18 +342,18 @@ robj *compressedMake(const robj *o, int db_id) {
     const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
     check(d != NULL);
     uint64_t began = clockTicks();
-    slice text = objectText(o, NULL);
+    compressedMark mark = compressedSetMark();
+    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
     check(text.len <= sizeof(room));
-    bool raw = isRaw(o);
-    size_t most = memoryWanted(o, text.len);
+    compressedValue v = describe(o, text.len);
+    size_t most = memoryWanted(o, &v);
     size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    compressedFreeSince(mark);
     robj *made = NULL;
-    if (len && memoryWith(o, embeddedSize(text.len, raw, len)) <= most) {
-        compressedValue v = {.dictionary = dictionaryId(d),
-                             .raw = raw,
-                             .len = text.len,
-                             .packed = sliceMake(room, len)};
-        made = build(objectKey(o), objectExpire(o), objectAccess(o), &v);
+    if (len && memoryWith(o, &v, len) <= most) {
+        v.dictionary = dictionaryId(d);
+        v.packed = sliceMake(room, len);
+        made = build(objectKey(o), objectType(o), objectExpire(o), objectAccess(o), &v);
     }
     make_ticks += clockTicks() - began;
     all.made += made != NULL;
@@ -223,11 +361,25 @@ robj *compressedMake(const robj *o, int db_id) {
     return made;
 }
 
+/* A plain object in a block of its own. */
+static robj *newPlain(const robj *o) {
+    compressedValue v = compressedRead(o);
+    slice key = objectKey(o);
+    if (objectType(o) == TYPE_STRING)
+        return objectNewString(key, compressedText(o), objectExpire(o), objectAccess(o),
+                               v.raw ? KEEP_RAW : KEEP_TEXT);
+    uint8_t *at;
+    robj *plain =
+        objectNewPackedRoom(key, objectType(o), v.raw ? FORM_EMBED_RAW : FORM_PACKED,
+                            plainBytes(objectType(o), &v), objectExpire(o), objectAccess(o), &at);
+    writeValue(objectType(o), &v, at);
+    if (objectIsShaped(plain)) shapeRetain(recordShape(plain));
+    return plain;
+}
+
 robj *compressedPlain(robj *o) {
     hotCheck(threadIsMain());
-    slice text = compressedText(o);
-    robj *plain = objectNewString(objectKey(o), text, objectExpire(o), objectAccess(o),
-                                  compressedRead(o).raw ? KEEP_RAW : KEEP_TEXT);
+    robj *plain = newPlain(o);
     all.restored++;
     objectFree(o);
     return plain;
@@ -236,18 +388,18 @@ robj *compressedPlain(robj *o) {
 robj *compressedCopy(const robj *o, slice key, int64_t expire_ms, uint32_t access) {
     hotCheck(threadIsMain());
     compressedValue v = compressedRead(o);
-    return build(key, expire_ms, access, &v);
+    return build(key, objectType(o), expire_ms, access, &v);
 }
 
 robj *compressedSetExpire(robj *o, int64_t expire_ms) {
     hotCheck(threadIsMain());
-    bool none = expire_ms == OBJECT_NO_EXPIRE;
+    bool none = expire_ms == OBJECT_NO_EXPIRE, is_string = objectType(o) == TYPE_STRING;
     if (!none && expire_ms >= EXPIRE_SHORT_MAX)
         return objectSetExpire(compressedPlain(o), expire_ms);
     compressedValue v = compressedRead(o);
     /* As for plain text: what is too long for embstr with a TTL is raw from then on. */
-    if (objectHasExpire(o) == none && !objectFitsWithTtl(o)) v.raw = true;
-    robj *changed = build(objectKey(o), expire_ms, objectAccess(o), &v);
+    if (is_string && objectHasExpire(o) == none && !objectFitsWithTtl(o)) v.raw = true;
+    robj *changed = build(objectKey(o), objectType(o), expire_ms, objectAccess(o), &v);
     objectFree(o);
     return changed;
 }
@@ -267,6 +419,7 @@ void compressedForget(const robj *o) {
     compressedValue v = compressedRead(o);
     subtract(1, v.len, objectEmbedded(o).len);
     dictionaryRelease(v.dictionary, 1);
+    if (isShaped(objectType(o), &v)) shapeRelease(shapeById((unsigned)v.count));
 }
 
 void compressedDropsAdd(compressedDrops *drops, const robj *o) {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings whose value is compressed with a dictionary (dictionary.h).
+ * Values that are compressed with a dictionary (dictionary.h): strings and packed collections.
  *
  * A compressed object differs from a plain one in its header (object.h) and in the bytes of its
  * embedded value:
  *
- *   [dictionary: 1 byte] [length of the text * 2, plus 1 if it is "raw"] [packed bytes]
+ *   [dictionary: 1 byte] [length of the text * 2, plus 1 if it is "raw"] [count] [packed bytes]
  *
- * The second is a length field. Key, type, expiry time and
- * access are where they always are. Compressing or expanding a value is no change of the key:
- * nothing is propagated or notified, WATCH does not see it, and the new object inherits the mark of
- * a snapshot. Values are counted as users of their dictionary from compressedMake() to
+ * Length and count are length fields; only a collection has a count. The text of a collection is
+ * its packed bytes without what the count tells: the entries of a listpack, the integers of an
+ * intset, the values of a record, whose count is the number of its shape. A set or hash is "raw" if
+ * its plain form is FORM_PACKED_INTS or FORM_SHAPED. Key, type, expiry time and access are where
+ * they always are. Compressing or expanding a value is no change of the key: nothing is propagated
+ * or notified, WATCH does not see it, and the new object inherits the mark of a snapshot. Values
+ * are users of their dictionary, and records of their shape, from compressedMake() to
  * compressedForget(). Main thread only, except where said otherwise. */
 #ifndef STORE_COMPRESSED_H
 #define STORE_COMPRESSED_H
@@ -28,18 +31,30 @@ enum { COMPRESSED_TEXT_MAX = 128 * 1024 };
 
 typedef struct compressedValue {
     uint32_t dictionary;
-    bool raw;     /* OBJECT ENCODING replies "raw" whatever the length */
+    bool raw;     /* a string is reported as "raw" whatever its length; of others see above */
     size_t len;   /* of the text */
+    size_t count; /* of a collection */
     slice packed; /* borrowed from the object */
 } compressedValue;
 /* ANY_THREAD that owns the object. */
 compressedValue compressedRead(const robj *o);
 /* Writes the text, of compressedRead(o).len bytes, to `out`. Main thread or a forked child. */
 void compressedExpand(const robj *o, char *out);
+/* Number of entries of a collection, as its type counts them. */
+size_t compressedLength(const robj *o);
+/* The number of the shape that a compressed hash uses, 0: none. ANY_THREAD that owns the object. */
+unsigned compressedShape(const robj *o);
 
+/* A plain object like this one, which is in no table: for visitors of many values, who return it by
+ * compressedClose(). It uses neither dictionary nor shape. Main thread or a forked child. */
+robj *compressedOpen(const robj *o) MUST_USE;
+void compressedClose(robj *plain);
 /* The text, valid until the end of the command; outside of commands until the next one. */
 slice compressedText(const robj *o);
-/* A plain object like this one, which is in no table, and valid as long. */
+/* The same of a plain value, borrowed from it: what compressedMake() compresses. Empty if a value
+ * of this type and form is never compressed. */
+slice compressedTextOf(const robj *o);
+/* A plain object like this one, which is in no table, and valid as long as compressedText(). */
 robj *compressedShow(const robj *o);
 /* `serial` changes at the end of each command. Until it is set nothing is freed by commands. */
 void compressedSetSerial(const uint64_t *serial);
@@ -47,8 +62,22 @@ void compressedSetSerial(const uint64_t *serial);
 void compressedKeep(bool on);
 /* Frees texts and shown objects; no command may be running. Called once per turn. */
 void compressedReclaim(void);
+/* Texts and shown objects that outlast their command. */
+typedef struct compressedParts compressedParts;
+/* Until the next call, texts and shown objects are added to *own, and stay until they are freed by
+ * compressedFreeParts(); NULL: no more. Cannot be nested. */
+void compressedUseParts(compressedParts **own);
+void compressedFreeParts(compressedParts *parts);
+/* Between the two calls of a command, texts and shown objects live until the second one: for
+ * commands that read many values one after the other. Nothing in between may run other commands. */
+typedef struct compressedMark {
+    size_t used;
+    const compressedParts *parts;
+} compressedMark;
+compressedMark compressedSetMark(void);
+void compressedFreeSince(compressedMark mark);
 
-/* True if the value is text of `min` to COMPRESSED_TEXT_MAX bytes that can be compressed, or is
+/* True if the value has a text of `min` to COMPRESSED_TEXT_MAX bytes that can be compressed, or is
  * compressed with another dictionary than that of its key. */
 bool compressedMayGain(const robj *o, int db_id, size_t min);
 /* A compressed object like this one, for which compressedMayGain() is true; both exist then. NULL:
@@ -71,11 +100,14 @@ void storeSetPlainIdle(int64_t idle_s);
 /* Compresses the value of an existing key, or moves it to the current dictionary, if that gains
  * something; returns whether. `min`: bytes of text. Nothing while a forked child lives. */
 bool storeCompressKey(db *d, const robj *o, size_t min);
-/* The same for values of the main keyspace that were not used for `idle_s` seconds, in a walk over
- * all keys that continues with each call, for at most `budget_us`. Passes after the first one try
- * only what has become idle since the previous one, unless there are new dictionaries, or `min` or
- * `idle_s` are others; a pass begins when `pause_s` seconds have passed since the last one began.
- * True: the walk is in the midst of a pass. */
+/* The value of an existing key, stored plain; not while nothing may change, or while somebody is
+ * told that the key is about to be removed: then as compressedShow(). No access, no change. */
+robj *storePlainKey(db *d, slice key, uint64_t hash);
+/* storeCompressKey() for values of the main keyspace that were not used for `idle_s` seconds, in a
+ * walk over all keys that continues with each call, for at most `budget_us`. Passes after the first
+ * one try only what has become idle since the previous one, unless there are new dictionaries, or
+ * `min` or `idle_s` are others; a pass begins when `pause_s` seconds have passed since the last one
+ * began. True: the walk is in the midst of a pass. */
 typedef struct compressPlan {
     size_t min;
     int64_t idle_s, pause_s, budget_us;

@@ -38,10 +38,12 @@ void storeSetPlainIdle(int64_t idle_s) { storeNow.plain_idle_s = idle_s; }
 bool storeCompressKey(db *d, const robj *o, size_t min) {
     hotCheck(threadIsMain());
     if (storeNow.forked || !mayChange(d) || !compressedMayGain(o, d->id, min)) return false;
+    uint64_t hash = storeHash(objectKey(o));
+    if (unlikely(storeNow.watches) && readingHolds(d, hash)) return false;
     keyspace *before = keyspaceUse(d->in);
     robj *old = (robj *)(uintptr_t)o, *made = compressedMake(old, d->id);
     if (made) {
-        dbReplace(d, storeHash(objectKey(old)), old, made);
+        dbReplace(d, hash, old, made);
         objectFree(old);
     }
     (void)keyspaceUse(before); /* it was the one of `d` */
@@ -99,7 +101,6 @@ static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
         if (objectIsCompressed(f->o) && !walk.whole) continue;
         if (!isDue(f->o, plan->idle_s) || !compressedMayGain(f->o, d->id, plan->min)) continue;
         (void)storeCompressKey(d, f->o, plan->min); /* or it gains nothing */
-        compressedReclaim();
         if (clockMonoUs() < deadline_us) continue;
         suspend(resumed);
         return;

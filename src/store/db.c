@@ -349,11 +349,21 @@ void dbReplace(db *d, uint64_t hash, const robj *old, robj *with) {
 
 static robj *restoreAt(db *d, const dbPosition *at, robj *o) {
     hotCheck(objectIsCompressed(o));
+    /* What is about to be removed stays where it is while somebody is told of that. */
+    if (unlikely(removalIsTold(o))) return compressedShow(o);
     keyspace *before = keyspaceUse(d->in);
     robj *plain = compressedPlain(o);
     placeSame(d, at, plain);
     (void)keyspaceUse(before); /* it was the one of `d` */
     return plain;
+}
+
+robj *storePlainKey(db *d, slice key, uint64_t hash) {
+    dbPosition at;
+    robj *o = findPosition(d, key, hash, &at);
+    check(o != NULL);
+    if (!objectIsCompressed(o)) return o;
+    return mayChange(d) ? restoreAt(d, &at, o) : compressedShow(o);
 }
 
 /* dbFind() and dbFindHead() have found an object that expires, or is compressed. */
@@ -745,7 +755,7 @@ bool dbDeleteEmptied(db *d, slice key, uint64_t hash, storeLook look) {
     if (unlikely(storeNow.listens_removals)) {
         dbPosition at;
         robj *o = findPosition(d, key, hash, &at);
-        if (o && !storeIsExpired(o, look) && typeOf(o)->length(o)) emptyFound(d, o, &at);
+        if (o && !storeIsExpired(o, look) && objectLength(o)) emptyFound(d, o, &at);
     }
     return dbDelete(d, key, hash, look);
 }
@@ -801,16 +811,19 @@ void dbMove(const dbKey *from, const dbKey *to) {
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
 
-status dbCopy(const dbKey *from, const dbKey *to) {
+status dbCopy(const dbKey *from, const dbKey *to, robj **copy) {
     const robj *o = dbPeek(from->db, from->key, from->hash);
     check(o != NULL);
     if (!objectCanCopy(o)) return ERR_DENIED;
-    robj *copy = objectTryCopy(o, from->db->id, to->key, to->db->id, objectAccessOf(accessFresh()));
-    if (!copy) return ERR_NO_MEMORY;
+    *copy = objectTryCopy(o, from->db->id, to->key, to->db->id, objectAccessOf(accessFresh()));
+    return *copy ? OK : ERR_NO_MEMORY;
+}
+
+void dbPut(const dbKey *to, robj *o) {
+    hotCheck(to->hash == hashOfObject(o));
     (void)removeKey(to->db, to->key, to->hash, lookAtAll(), storeNow.lazy_deleted,
                     REMOVAL_DELETED); /* it may be missing */
-    add(to, copy);
-    return OK;
+    add(to, o);
 }
 
 uint64_t dbFlush(db *d, bool later) {

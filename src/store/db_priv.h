@@ -152,6 +152,8 @@ ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
 /* While storeNow.watches or storeNow.tells_removals is set: before a key is removed or given
  * another value. */
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why);
+/* True while the listener is told that this object is about to be removed. */
+bool removalIsTold(const robj *o);
 /* Whether types want to hear of removals. */
 void removalSetUnlinks(bool on);
 /* While storeNow.tells_removals is set, where beforeChange() was called already. */

@@ -18,6 +18,7 @@
 enum {
     WHOLE_MIN = 1000, /* minimum number of objects to free the slab store as a whole */
     LATER_MIN = 64,   /* minimum number of objects to use the background thread */
+    HUGE_MIN = 10000, /* minimum effort to use it whatever the directives say: half a millisecond */
 };
 
 /* A value with other references. */
@@ -47,6 +48,7 @@ typedef struct garbage {
 } garbage;
 
 static struct {
+    size_t bytes;           /* of single values that have not come back, about */
     garbage *returned;      /* pushed by the background thread */
     uint64_t pending, done; /* numbers of objects, updated by both threads */
 } freeing;
@@ -79,7 +81,8 @@ static void freeEntry(void *context, void *entry, unsigned flags) {
     garbage *g = context;
     if (flags & HASHTABLE_MARK) freeMarked(g, entry);
     if (!g->whole) {
-        if (objectIsShaped(entry)) shapeDropsAdd(&g->drops, recordShapeId(entry));
+        unsigned shape = recordShapeNumber(entry);
+        if (shape) shapeDropsAdd(&g->drops, shape);
         slabRemoteFree(&g->remote, entry);
     } else if (!slabOwns(g->whole, entry)) {
         memFree(entry);
@@ -121,7 +124,7 @@ static void submit(garbage *g) {
     storeNow.free_later(freeInBackground, g);
 }
 
-/* What is freed belongs to keyspace `k`. */
+/* The tables and objects belong to keyspace `k`. */
 static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint64_t objects) {
     hotCheck(count >= 0);
     slabPair slabs = keyspaceSlabs(k);
@@ -172,6 +175,34 @@ static void freeOrSubmit(garbage *g, bool background) {
     }
 }
 
+/* Submits a value to the background if the effort of freeing it is above `effort_min`; false:
+ * nothing was done. */
+static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, void *value,
+                        size_t effort_min) {
+    enum { SAMPLES = 5 };
+    if (!ops->free_effort || ops->free_effort(at, value) <= effort_min) return false;
+    if (at) freeing.bytes += ops->value_memory(at, value, SAMPLES);
+    garbage *g = newGarbage(k, NULL, 0, 1);
+    g->value = value;
+    g->ops = ops;
+    submit(g);
+    return true;
+}
+
+/* Frees one of a few objects in the keyspace in use; `context` is the effort from which the
+ * background thread frees the value. */
+static void freeAlone(void *context, void *entry, unsigned flags) {
+    const size_t *effort_min = context;
+    robj *o = entry;
+    bool may = flags & HASHTABLE_MARK && objectForm(o) == FORM_POINTER && storeNow.free_later &&
+               objectType(o) != TYPE_MODULE && !storeNow.saving_values;
+    if (may && submitValue(storeNow.used, typeOf(o), NULL, objectPointer(o), *effort_min)) {
+        slabFree(o, objectSize(o));
+    } else {
+        objectFree(o);
+    }
+}
+
 void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     hotCheck(count >= 0);
     uint64_t objects = 0;
@@ -180,7 +211,8 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     /* The background thread may be about to return blocks to these slab stores. */
     bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
     if (!background && !whole) {
-        for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
+        size_t effort_min = later ? LATER_MIN : HUGE_MIN;
+        for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeAlone, &effort_min);
         return;
     }
     garbage *g = newGarbage(storeNow.used, stores, count, objects);
@@ -210,35 +242,27 @@ void freeKeyspace(keyspace *k, bool later) {
     giveSlabs(g, slabs);
     shapeCountsDrop(k->shape_counts);
     k->shape_counts = NULL;
-    /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
+    /* Garbage that is being freed in the background may belong to this keyspace: then its slabs are
+     * freed in the background, too, after that garbage. */
     freeOrSubmit(g, storeNow.free_later &&
                         (storeFreePending() > 0 || (later && objects >= LATER_MIN)));
     memFree(stores);
 }
 
-/* Submits a value to the background if that is worth while; false: nothing was done. */
-static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, void *value) {
-    if (!ops->free_effort || ops->free_effort(at, value) <= LATER_MIN) return false;
-    garbage *g = newGarbage(k, NULL, 0, 1);
-    g->value = value;
-    g->ops = ops;
-    submit(g);
-    return true;
-}
-
-/* The same for the value of an object, which is freed then. */
-static NO_INLINE bool freeValueLater(const db *d, robj *o) {
+/* submitValue() for the value of an object, which is freed then. */
+static NO_INLINE bool freeValueLater(const db *d, robj *o, size_t effort_min) {
     hotCheck(objectForm(o) == FORM_POINTER);
+    if (effort_min > LATER_MIN && objectType(o) == TYPE_MODULE) return false;
     if (unlikely(storeNow.saving_values) && savingValueIsOpen(objectPointer(o))) return false;
     valuePlace at = {d->id, objectKey(o)};
-    if (!submitValue(d->in, typeOf(o), &at, objectPointer(o))) return false;
+    if (!submitValue(d->in, typeOf(o), &at, objectPointer(o), effort_min)) return false;
     slabFree(o, objectSize(o));
     return true;
 }
 
 void freeKeptValue(const typeOps *ops, void *value) {
     keyspace *k = &storeNow.main;
-    if (storeNow.free_later && submitValue(k, ops, NULL, value)) return;
+    if (storeNow.free_later && submitValue(k, ops, NULL, value, LATER_MIN)) return;
     valueFreer here = {0};
     keyspace *before = keyspaceUse(k);
     ops->free_value(value, &here);
@@ -253,12 +277,12 @@ static NO_INLINE void freeElsewhere(const db *d, robj *o) {
 }
 
 void freeObject(const db *d, robj *o, bool later) {
-    if (unlikely(d->in != storeNow.used) && objectIsShaped(o)) {
+    if (unlikely(d->in != storeNow.used) && recordShapeNumber(o)) {
         freeElsewhere(d, o);
         return;
     }
-    bool may = later && objectForm(o) == FORM_POINTER && storeNow.free_later;
-    if (likely(!may) || !freeValueLater(d, o)) objectFree(o);
+    bool may = objectForm(o) == FORM_POINTER && storeNow.free_later;
+    if (likely(!may) || !freeValueLater(d, o, later ? LATER_MIN : HUGE_MIN)) objectFree(o);
 }
 
 static void freeEntryLater(void *context, void *entry, unsigned flags) {
@@ -342,13 +366,16 @@ bool storeTakeBack(size_t most) {
         all_arrived = slabDrain(slabs.objects, most) < most && all_arrived;
         all_arrived = slabDrain(slabs.elements, most) < most && all_arrived;
     }
+    if (all_arrived) freeing.bytes = 0;
     return all_arrived;
 }
+
+size_t storeFreePendingBytes(void) { return freeing.bytes; }
 
 /* True when nothing is on its way: such blocks look alive to compaction, but no table knows
  * them. */
 static bool takeSomeBack(void) {
-    enum { DRAIN_MAX = 10000 }; /* a third of a millisecond */
+    enum { DRAIN_MAX = 2000 }; /* a fifth of a millisecond */
     return storeTakeBack(DRAIN_MAX);
 }
 

@@ -5,8 +5,10 @@
 #include "store/hash_record.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/random.h"
 #include "ds/listpack.h"
+#include "store/compressed.h"
 #include "store/element.h"
 
 static inline const uint8_t *skipValues(const uint8_t *at, unsigned count) {
@@ -110,6 +112,16 @@ robj *recordAgain(robj *o) {
 }
 
 /* ------------------------------------------------------------------ values */
+
+unsigned recordShapeNumber(const robj *o) {
+    if (unlikely(objectIsCompressed(o))) return compressedShape(o);
+    return objectIsShaped(o) ? recordShapeId(o) : 0;
+}
+
+slice recordValueBytes(const robj *o) {
+    const uint8_t *values = recordValues(o);
+    return sliceMake(values, (size_t)(skipValues(values, recordShape(o)->count) - values));
+}
 
 bool recordGet(const robj *o, slice field, char *digits, slice *value) {
     const uint8_t *at = objectPacked(o);
@@ -305,6 +317,7 @@ void recordRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit
         for (; count > 0; count--) {
             unsigned chosen = (unsigned)randomUniform(s->count);
             visitAt(s, chosen, places[chosen], visit, arg);
+            if (fiberPoint(1)) break;
         }
         return;
     }

@@ -8,7 +8,7 @@
  * one value for each field, in the order of the shape, as a listpack stores it but without the
  * length after it. A record has at least one field and holds a reference to its shape. It has
  * no expiry times of fields. Functions that change a record return the resulting object, as in
- * type_hash.h. Main thread only, except recordShapeId(). */
+ * type_hash.h. Main thread only, except recordShapeId() and where said. */
 #ifndef STORE_HASH_RECORD_H
 #define STORE_HASH_RECORD_H
 
@@ -18,7 +18,7 @@
 #include "store/shape_priv.h"
 #include "store/type_hash.h"
 
-/* Of a larger hash the names matter less. */
+/* In larger hashes the names are a small part of the memory, so these are not records. */
 enum { RECORD_SIZE_MAX = 1 << 16, RECORD_HEAD = sizeof(uint16_t) };
 
 static inline unsigned recordShapeId(const robj *o) {
@@ -26,6 +26,9 @@ static inline unsigned recordShapeId(const robj *o) {
     return loadU16(objectPacked(o));
 }
 static inline const shape *recordShape(const robj *o) { return shapeById(recordShapeId(o)); }
+/* The number of the shape of which this object, compressed or not, is a user; 0: none. ANY_THREAD
+ * that owns it. */
+unsigned recordShapeNumber(const robj *o);
 /* The first value. */
 static inline const uint8_t *recordValues(const robj *o) { return objectPacked(o) + RECORD_HEAD; }
 
@@ -39,6 +42,8 @@ robj *recordOfListpack(slice key, const uint8_t *lp) MUST_USE;
  * lately. Costs steps over half of the entries if not. */
 robj *recordAgain(robj *o) MUST_USE;
 
+/* All values, borrowed. */
+slice recordValueBytes(const robj *o);
 bool recordGet(const robj *o, slice field, char *digits, slice *value);
 /* Sets a field. False: there is no such record, and nothing was done. `value` must not point into
  * the object. */

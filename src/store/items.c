@@ -42,6 +42,7 @@ static inline bool hasItems(const robj *o) {
 void itemsNote(db *d, uint64_t hash, const robj *o) {
     hotCheck(threadIsMain());
     if (!hasItems(o)) return;
+    if (objectType(o) != TYPE_HASH) membersNote(hash, o);
     slice key = objectKey(o);
     hashtablePosition position;
     if (hashtableFindPosition(&d->items, &items_type, hash, key.ptr, key.len, &position)) return;
@@ -159,7 +160,7 @@ static const robj *emptyValue(const db *d, slice key, uint64_t hash) {
         (objectType(o) != TYPE_HASH && objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET))
         return NULL;
     uint64_t hidden = objectType(o) == TYPE_HASH ? 0 : membersHidden(o);
-    return typeOf(o)->length(o) + hidden == 0 ? o : NULL;
+    return objectLength(o) + hidden == 0 ? o : NULL;
 }
 
 bool itemsExpired(db *d, slice key, uint64_t hash) {

@@ -32,8 +32,8 @@ keyspace *keyspaceUse(keyspace *k);
 /* Exchanges the contents and the memory of two keyspaces. Databases keep their addresses and
  * numbers; keyspaces keep their listeners, expiry modes and statistics. */
 void keyspaceSwap(keyspace *a, keyspace *b);
-/* Whether keys of the main keyspace must not change now: checked at each change in builds with
- * checks. Returns the previous value. */
+/* Sets whether changes of keys of the main keyspace are errors, which builds with checks detect at
+ * each change. Returns the previous value. */
 bool keyspaceForbidChanges(bool on);
 db *keyspaceDb(const keyspace *k, int id);
 /* Number of keys in all its databases. */

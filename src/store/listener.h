@@ -26,6 +26,8 @@ typedef struct storeListener {
     void (*items_ended)(db *d, slice key, bool key_removed);
     /* The first member of a set or sorted set in the life of the process gets a TTL. */
     void (*member_timed)(void);
+    /* A set or sorted set has many of them, the first one in the life of the process. */
+    void (*members_many)(void);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
     /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has

@@ -111,7 +111,7 @@ bool membersRemoveExpired(db *d, slice key, uint64_t hash, robj *o, const slice 
     return itemsExpired(d, key, hash);
 }
 
-/* What has members with TTLs now. */
+/* The set or sorted set of a key, NULL if none of its members has a TTL. */
 static robj *timedValue(const db *d, slice key, uint64_t hash) {
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
     if (!o || (objectType(o) != TYPE_SET && objectType(o) != TYPE_ZSET)) return NULL;
@@ -135,6 +135,59 @@ bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
         count = o ? membersFindExpired(o, look.bits >> 1, members) : 0;
     } while (count);
     return true;
+}
+
+/* ------------------------------------------------------------------ in parts */
+
+/* Values that have had so many members with TTLs are known by some bits of their hashes. */
+enum { MANY = 1000, FILTER_BITS = 10 };
+static bool many_filter[1 << FILTER_BITS];
+static bool any_many;
+
+static bool *filterOf(uint64_t hash) {
+    return &many_filter[hash >> (64 - FILTER_BITS)]; /* the low bits are the slot */
+}
+
+void membersNote(uint64_t hash, const robj *o) {
+    if (likely(memberTimesCount(membersTimes(o)) < MANY)) return;
+    *filterOf(hash) = true;
+    const storeListener *listener = storeNow.main.listener; /* `d` may be loaded for it */
+    if (any_many || !listener || !listener->members_many) return;
+    any_many = true;
+    listener->members_many();
+}
+
+uint64_t membersDue(const db *d, slice key, uint64_t hash, storeLook look, bool removes) {
+    if (likely(!*filterOf(hash))) return 0;
+    const robj *o = timedValue(d, key, hash);
+    const memberTimes *times = o ? membersTimes(o) : NULL;
+    if (!times) return 0;
+    uint64_t due = memberTimesDue(times, look.bits >> 1), hidden = memberTimesHidden(times);
+    if (removes && removesExpired(d, hash)) return due;
+    return due > hidden ? due - hidden : hidden - due;
+}
+
+static bool hideSome(const db *d, uint64_t hash, robj *o, uint64_t due) {
+    enum { PART = 200 };
+    uint64_t hidden = membersHidden(o);
+    check(due <= memberTimesCount(membersTimes(o)));
+    uint64_t wanted = sizeMin(due, hidden + PART);
+    if (due + PART < hidden) wanted = hidden - PART;
+    if (unlikely(storeNow.watches)) watchedBefore(d, hash, o);
+    hideFirst(o, wanted);
+    return wanted != due;
+}
+
+bool membersExpireSome(db *d, slice key, uint64_t hash, storeLook look, bool removes) {
+    hotCheck(hash == storeHash(key));
+    robj *o = timedValue(d, key, hash);
+    uint64_t due = o ? memberTimesDue(membersTimes(o), look.bits >> 1) : 0;
+    if (!o || readingHolds(d, hash)) return false;
+    if (!removes || !removesExpired(d, hash)) return hideSome(d, hash, o, due);
+    slice members[MEMBERS_EXPIRED_MAX];
+    unsigned count = membersFindExpired(o, look.bits >> 1, members);
+    if (!count || membersRemoveExpired(d, key, hash, o, members, count)) return false;
+    return count == MEMBERS_EXPIRED_MAX;
 }
 
 /* ------------------------------------------------------------------ after a lookup */

@@ -43,9 +43,18 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look);
  * removed as a whole, and the caller must look it up again. */
 bool membersExpire(db *d, slice key, uint64_t hash, robj *o, storeLook look);
 
-/* What a command shall see of a value that was looked up, NULL if nothing was found. For reading,
- * after membersHide(): NULL if all members are hidden. For writing, after membersExpire(): with
- * `at` as dbFind() left it, and leaves it again. */
+/* ---- many at a time: a value of which a lookup would hide or remove too many at once ---- */
+
+/* How many members membersHide() would hide, or membersExpire() remove; 0 unless the value has many
+ * members with TTLs. O(log n). */
+uint64_t membersDue(const db *d, slice key, uint64_t hash, storeLook look, bool removes);
+/* Does a part of that, of some 100 us. False: nothing remains to be done, or it cannot be done
+ * now. */
+bool membersExpireSome(db *d, slice key, uint64_t hash, storeLook look, bool removes);
+
+/* The value that a command sees, for one that was looked up (NULL: nothing was found). For reading:
+ * hides expired members; NULL if all are hidden. For writing: removes them by membersExpire(), then
+ * looks the key up again, which sets `at` anew. */
 robj *membersToRead(const db *d, uint64_t hash, robj *o, storeLook look);
 robj *membersToWrite(db *d, slice key, uint64_t hash, robj *o, storeLook look, dbPosition *at);
 

@@ -32,6 +32,8 @@ static inline bool memberIsPast(storeLook look, int64_t time_ms) {
 /* Shows all members, in a value that is going to be passed on in parts. */
 void membersShowAll(robj *o);
 
+/* A value with members with TTLs was stored under this hash: notes it if it has many. */
+void membersNote(uint64_t hash, const robj *o);
 /* Finds the first members that have expired; returns their number, less than the maximum only if
  * these are all. */
 enum { MEMBERS_EXPIRED_MAX = 64 };

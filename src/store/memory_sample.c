@@ -49,8 +49,7 @@ static void addKey(void *arg, const robj *o) {
     memorySample *all = arg;
     char name[MEMORY_GROUP_NAME_MAX + 1];
     double bytes = (double)objectMemory(o, VALUE_SAMPLES);
-    const typeOps *ops = typeOf(o);
-    snprintf(name, sizeof(name), "%s (%s)", objectTypeName(o), ops->encoding(o));
+    snprintf(name, sizeof(name), "%s (%s)", objectTypeName(o), objectEncoding(o));
     addTo(&all->kinds, name, bytes);
     prefixOf(objectKey(o), name);
     addTo(&all->prefixes, name, bytes);

@@ -338,6 +338,7 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
 /* An object like `o` with another key and the same value, whose reference is not counted. */
 static robj *rebuild(const robj *o, slice key, uint32_t access) {
     valueForm form = objectForm(o);
+    if (unlikely(objectIsCompressed(o))) return compressedCopy(o, key, objectExpire(o), access);
     if (objectType(o) != TYPE_STRING) {
         const char *value = objectValuePlace(o);
         size_t bytes = objectSize(o) - (size_t)(value - (const char *)o);
@@ -346,7 +347,6 @@ static robj *rebuild(const robj *o, slice key, uint32_t access) {
         memcpy(to, value, bytes);
         return copy;
     }
-    if (unlikely(objectIsCompressed(o))) return compressedCopy(o, key, objectExpire(o), access);
     if (form <= FORM_EMBED_RAW) {
         slice text = objectText(o, NULL);
         bool raw =
@@ -374,7 +374,7 @@ bool objectCanCopy(const robj *o) {
 
 robj *objectTryCopy(const robj *o, int from_db, slice key, int to_db, uint32_t access) {
     if (objectForm(o) != FORM_POINTER) {
-        if (objectIsShaped(o)) shapeRetain(recordShape(o));
+        if (likely(!objectIsCompressed(o)) && objectIsShaped(o)) shapeRetain(recordShape(o));
         return rebuild(o, key, access);
     }
     if (!objectCanCopy(o)) return NULL;
@@ -396,12 +396,22 @@ robj *objectCopy(const robj *o, slice key, uint32_t access) {
  * a dictionary. One test for both, by the bits of type and forms. */
 static inline bool hasUser(const robj *o) {
     enum { SHAPED = TYPE_HASH | FORM_SHAPED << 5, TIMED = EXPIRE_COMPRESSED << 3 };
-    static const bool has[256] = {[SHAPED] = true,
-                                  [SHAPED | EXPIRE_SHORT << 3] = true,
-                                  [SHAPED | EXPIRE_WIDE << 3] = true,
-                                  [TIMED] = true,
-                                  [TIMED | FORM_EMBED_RAW << 5] = true};
-    _Static_assert(TYPE_STRING == 0, "the last two are strings");
+    enum { NO_TIME = TIMED | FORM_EMBED_RAW << 5 };
+    static const bool has[256] = {
+        [SHAPED] = true,
+        [SHAPED | EXPIRE_SHORT << 3] = true,
+        [SHAPED | EXPIRE_WIDE << 3] = true,
+        [TIMED | TYPE_STRING] = true,
+        [TIMED | TYPE_LIST] = true,
+        [TIMED | TYPE_SET] = true,
+        [TIMED | TYPE_ZSET] = true,
+        [TIMED | TYPE_HASH] = true,
+        [NO_TIME | TYPE_STRING] = true,
+        [NO_TIME | TYPE_LIST] = true,
+        [NO_TIME | TYPE_SET] = true,
+        [NO_TIME | TYPE_ZSET] = true,
+        [NO_TIME | TYPE_HASH] = true,
+    };
     return has[objectHead(o) & 255];
 }
 
@@ -546,8 +556,8 @@ size_t objectMemoryAt(const robj *o, int db_id, size_t samples) {
     valuePlace at = {db_id, objectKey(o)};
     if (objectForm(o) == FORM_POINTER)
         bytes += typeOf(o)->value_memory(&at, objectPointer(o), samples);
-    if (objectIsShaped(o)) bytes += shapeShare(recordShape(o));
-    return bytes;
+    unsigned shape = recordShapeNumber(o);
+    return shape ? bytes + shapeShare(shapeById(shape)) : bytes;
 }
 
 const char *objectStringEncoding(const robj *o) {

@@ -9,10 +9,10 @@
  *   1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
  *
  * A small collection is packed in the object, at any size up to its limits; a large one is behind
- * the pointer. A string may be compressed (compressed.h): then the form of expiry time is
- * EXPIRE_COMPRESSED, that of the value says whether there is a time of 6 bytes (FORM_EMBED) or none
- * (FORM_EMBED_RAW), and the value is embedded at any size. Lookups for the value (dbFind(),
- * dbFindRead()) always return plain objects.
+ * the pointer. A string or small collection may be compressed (compressed.h): then the form of
+ * expiry time is EXPIRE_COMPRESSED, that of the value says only whether there is a time of 6 bytes
+ * (FORM_EMBED) or none (FORM_EMBED_RAW), and the value is embedded at any size. Lookups for the
+ * value (dbFind(), dbFindRead()) always return plain objects.
  *
  * Lengths below 128 take one byte, those below 16,384 two (the bits 10, then 14 bits of length,
  * big-endian), others the byte 192 and eight more. */
@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/blob.h"
 #include "base/bytes.h"
 #include "base/slice.h"
@@ -73,7 +74,7 @@ static inline void objectSetMarked(robj *o, bool marked) {
 }
 /* LRU and mark together: an object that replaces another one inherits them. */
 static inline uint32_t objectAccess(const robj *o) { return objectHead(o) >> 8; }
-/* Those of a new object. */
+/* The same bits for a new object. */
 static inline uint32_t objectAccessOf(uint32_t lru) { return lru << 1; }
 
 /* Forms of the expiry time: bits 3 and 4 of the header. */
@@ -204,12 +205,15 @@ robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms
 enum { OBJECT_SHELL_SIZE = 4 + 1 + 8 };
 void objectInitShell(void *at, valueType type, void *value);
 static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
-/* True for a packed hash without names: objectPacked() is not a listpack. */
+/* True for a packed hash without names: objectPacked() is not a listpack. Not for compressed
+ * ones. */
 static inline bool objectIsShaped(const robj *o) {
+    hotCheck(!objectIsCompressed(o));
     return (objectHead(o) & 0xe7) == (TYPE_HASH | FORM_SHAPED << 5);
 }
 /* Address of the packed collection. */
 static inline uint8_t *objectPacked(const robj *o) {
+    hotCheck(!objectIsCompressed(o));
     const char *at = objectValuePlace(o);
     (void)objectReadLength(&at); /* the capacity */
     return (uint8_t *)(uintptr_t)at;

@@ -25,7 +25,7 @@ slice pathFieldsRest(const pathFields *f) {
     return sliceMake(at, len);
 }
 
-/* What follows the rest. */
+/* The address after the rest of the path: where the content begins. */
 static char *contentOf(const pathFields *f) {
     slice rest = pathFieldsRest(f);
     return (char *)(uintptr_t)(rest.ptr + rest.len);

@@ -4,6 +4,7 @@
 #include "store/random_elements.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/random.h"
 
 void randomFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
@@ -16,12 +17,12 @@ void randomFromListpack(const uint8_t *lp, unsigned width, size_t count, bool un
     size_t groups = listpackCount(lp) / width;
     if (!groups) return;
     if (count < groups / 4 || count == 1) {
-        while (count-- > 0 && pick(arg, listpackRandom(lp, width))) {}
+        while (count-- > 0 && pick(arg, listpackRandom(lp, width)) && !fiberPoint(1)) {}
         return;
     }
     const uint8_t **places = memNewArray(const uint8_t *, groups);
     listpackPositions(lp, width, places);
-    while (count-- > 0 && pick(arg, places[randomUniform(groups)])) {}
+    while (count-- > 0 && pick(arg, places[randomUniform(groups)]) && !fiberPoint(1)) {}
     memFree(places);
 }
 
@@ -32,14 +33,18 @@ static void randomByShuffle(const hashtable *t, const hashtableType *type, size_
     void **all = memNewArray(void *, size);
     hashtableIterator it;
     hashtableIteratorInit(&it, t, type);
-    while (n < size && (all[n] = hashtableIteratorNext(&it, NULL))) n++;
+    bool is_wanted = true;
+    while (is_wanted && n < size && (all[n] = hashtableIteratorNext(&it, NULL))) {
+        n++;
+        is_wanted = !fiberPoint(1);
+    }
     hashtableIteratorClear(&it);
-    check(n == size);
-    for (size_t i = 0; i < count; i++) {
+    if (is_wanted) check(n == size);
+    for (size_t i = 0; is_wanted && i < count; i++) {
         size_t other = i + (size_t)randomUniform(size - i);
         void *chosen = all[other];
         all[other] = all[i];
-        if (!pick(arg, chosen)) break;
+        is_wanted = pick(arg, chosen) && !fiberPoint(1);
     }
     memFree(all);
 }
@@ -63,7 +68,7 @@ static void randomByDrawing(const hashtable *t, const hashtableType *type, size_
     while (count > 0) {
         const void *element = hashtableRandom(t, type);
         if (!isNew(seen, slots, element)) continue;
-        if (!pick(arg, element)) break;
+        if (!pick(arg, element) || fiberPoint(1)) break;
         count--;
     }
     memFree(seen);
@@ -76,7 +81,7 @@ void randomFromTable(const hashtable *t, const hashtableType *type, size_t count
     size_t size = hashtableCount(t);
     if (!size) return;
     if (!unique) {
-        while (count-- > 0 && pick(arg, hashtableRandom(t, type))) {}
+        while (count-- > 0 && pick(arg, hashtableRandom(t, type)) && !fiberPoint(1)) {}
     } else if (count >= size || count > size / FEW) {
         randomByShuffle(t, type, sizeMin(count, size), pick, arg);
     } else {
@@ -91,8 +96,10 @@ size_t sampledMemory(const hashtable *t, const hashtableType *type, size_t sampl
     hashtableIterator it;
     hashtableIteratorInit(&it, t, type);
     const void *element;
-    for (; seen < samples && (element = hashtableIteratorNext(&it, NULL)); seen++)
+    for (; seen < samples && (element = hashtableIteratorNext(&it, NULL)); seen++) {
         bytes += memory(element);
+        if (fiberPoint(1)) break;
+    }
     hashtableIteratorClear(&it);
     return seen ? (size_t)((double)bytes / (double)seen * (double)size) : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random elements of collections with uniform probability. Main thread only. */
+ * Random elements of collections with uniform probability. Within a fiber (base/fiber.h) the loops
+ * may be suspended, and end early if nobody wants the result. Main thread only. */
 #ifndef STORE_RANDOM_ELEMENTS_H
 #define STORE_RANDOM_ELEMENTS_H
 

@@ -79,7 +79,7 @@ static bool isTouchedName(const void *entry, const void *name, size_t len) {
 
 static const hashtableType touched_type = {.hash_of = hashOfTouched, .match = isTouchedName};
 
-/* True if the listing will still come to keys of this database with this hash. */
+/* True if the listing has not visited the keys of this database with this hash yet. */
 static bool isAhead(const dbListing *l, const db *d, uint64_t hash) {
     if (d != l->of) return false;
     int slot = slotOf(hash);

@@ -31,8 +31,28 @@ void removalSetUnlinks(bool on) {
     setTells();
 }
 
+/* The objects whose removal is being told, the innermost one first. */
+typedef struct told {
+    const robj *o;
+    struct told *outer;
+} told;
+static told *telling;
+
+bool removalIsTold(const robj *o) {
+    for (const told *t = telling; t; t = t->outer) {
+        if (t->o == o) return true;
+    }
+    return false;
+}
+
 void removalTell(db *d, const robj *o, storeRemoval why) {
-    if (storeNow.listens_removals && d->in->listener) d->in->listener->removing(d, o, why);
+    hotCheck(threadIsMain());
+    if (storeNow.listens_removals && d->in->listener) {
+        told now = {o, telling};
+        telling = &now;
+        d->in->listener->removing(d, o, why);
+        telling = now.outer;
+    }
     if (objectForm(o) != FORM_POINTER || !typeOf(o)->unlink_value) return;
     valuePlace at = {d->id, objectKey(o)};
     typeOf(o)->unlink_value(&at, objectPointer(o));

@@ -15,7 +15,7 @@
 #include "store/db_priv.h"
 #include "store/saving_value.h"
 
-/* What is larger is passed on in parts. */
+/* Larger values are passed on in parts. */
 enum { WHOLE_SAMPLES = 5 /* elements from which the bytes of a value are estimated */ };
 #ifdef HOSTILE_BUILD
 enum { WHOLE_ELEMENTS_MAX = 8, WHOLE_BYTES_MAX = 1 << 10 };
@@ -95,7 +95,7 @@ static bool isLeftOut(int slot) {
     return unlikely(saving.some) && !slotMaskHas(&saving.slots, slot);
 }
 
-/* True if the walk will still come to objects of this database with this hash. */
+/* True if the walk has not visited the objects of this database with this hash yet. */
 static bool isAhead(const db *d, uint64_t hash) {
     hotCheck(d->saved_as >= 0);
     int number = d->saved_as - 1;
@@ -161,7 +161,8 @@ static bool visit(void *context, void *entry, unsigned flags) {
     return true;
 }
 
-/* Visits all objects of a table that are ahead: it is going to be removed. */
+/* Visits all objects of a table that the walk has not visited yet: the table is going to be
+ * removed. */
 static bool visitAtOnce(void *context, void *entry, unsigned flags) {
     hotCheck(saving.runs);
     (void)context, (void)flags; /* everything is in `saving` */

@@ -41,8 +41,8 @@ typedef struct storeSaver {
     bool (*offer)(void *arg, int db_id, const robj *o);
     /* An object that is about to change or to be removed; it cannot wait. */
     void (*take)(void *arg, int db_id, const robj *o);
-    /* Before a change, while values are open: elements or nodes put aside by the last one count
-     * (storeSavingBytes()). */
+    /* Called before a change while values are open, because the last change may have put aside
+     * elements or nodes, whose memory counts (storeSavingBytes()). */
     void (*limit)(void *arg);
     /* True if the value of an object, a table of elements or a list or stream of nodes, is to be
      * passed on in parts: its key, so many elements or nodes, the end. take() may be called in

@@ -238,8 +238,8 @@ static bool countCandidate(uint64_t chain, uint32_t uncounted) {
     return true;
 }
 
-/* What each user saves, estimated: the names, the end of each value, and the head of a listpack,
- * but a number. */
+/* Estimate of the bytes that each hash with this shape saves: the names, the last byte of each
+ * value, and the header of a listpack without the number of the shape. */
 static uint64_t userSaves(const shape *s) {
     return LISTPACK_EMPTY_SIZE - sizeof(uint16_t) + s->count + s->entries_size;
 }

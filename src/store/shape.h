@@ -28,7 +28,7 @@ void shapeSetLimits(const shapeLimits *limits);
 
 typedef struct shape shape;
 
-/* What all shapes together are. */
+/* Totals over all shapes. */
 typedef struct shapesReport {
     uint64_t shapes;  /* including those that no hash has at the moment */
     uint64_t hashes;  /* that have a shape */

@@ -7,7 +7,8 @@
 
 static void countRecord(void *arg, const robj *o) {
     uint64_t *counts = arg;
-    if (objectIsShaped(o)) counts[recordShapeId(o)]++;
+    unsigned shape = recordShapeNumber(o);
+    if (shape) counts[shape]++;
 }
 
 static const char *compare(const uint64_t *counts, bool exact) {
@@ -31,7 +32,7 @@ const char *storeVerifyShapes(keyspace *k) {
         for (int slot = 0; k->hidden && slot < SLOT_COUNT; slot++)
             if (slotMaskHas(k->hidden, slot)) dbEach(k->dbs[i], slot, countRecord, counts);
     }
-    /* What is on its way to be freed is not in the databases. */
+    /* objects that are about to be freed are in no database */
     bool exact = storeFreePending() == 0 && savingDetachedKeys() + takenKeysLeft() == 0;
     if (exact) (void)storeReclaim(); /* what was freed by the other thread is subtracted */
     keyspace *before = keyspaceUse(k);

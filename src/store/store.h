@@ -43,7 +43,7 @@ status storeCheckAddresses(reason *why) MUST_USE;
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
 bool storeIsSlotted(void);
-/* Those of the main keyspace. */
+/* Number of databases of the main keyspace, and one of them. */
 int storeDbCount(void);
 db *storeDb(int id);
 /* The array that storeDb() reads, for the hot line; constant until the store is freed. */
@@ -140,7 +140,7 @@ robj *dbFindReadHead(db *d, slice key, uint64_t hash, storeLook look);
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFindReadHead(), but does not count as an access. */
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
-/* Like dbFindQuiet(); the listener does not hear of a miss. */
+/* Like dbFindQuiet(), without telling the listener of a miss. */
 robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbFindQuiet(), but counts no hits and misses. */
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
@@ -187,10 +187,10 @@ typedef struct dbKey {
 } dbKey;
 /* Moves the object of `from`, which must exist, to `to`, which must not exist; the TTL is kept. */
 void dbMove(const dbKey *from, const dbKey *to);
-/* Copies the value and TTL of `from`, which must exist, to `to`, in place of what is there. Large
- * values are shared if possible. ERR_DENIED: values of this type are not copied; ERR_NO_MEMORY: it
- * failed. Nothing has changed then. */
-status dbCopy(const dbKey *from, const dbKey *to) MUST_USE;
+/* Copies the value and TTL of `from`, which must exist, to a new object for dbPut(). Large values
+ * are shared if possible. ERR_DENIED: none of this type are copied; ERR_NO_MEMORY: it failed. */
+status dbCopy(const dbKey *from, const dbKey *to, robj **copy) MUST_USE;
+void dbPut(const dbKey *to, robj *o); /* in place of what is there */
 
 /* Prepares the tables for `keys` keys; nothing in a slotted store, whose slots differ. */
 void dbReserve(db *d, uint64_t keys);
@@ -250,15 +250,15 @@ void storeSetFreeLater(storeFreeLaterProc *later);
 /* Frees up to `most` blocks of each kind that the background thread has returned. True if all have
  * arrived and are freed. */
 bool storeTakeBack(size_t most);
-/* Frees what the background thread has returned, and returns unused memory to the system. True if
- * there is more to do, now or when the background thread has returned it. */
+/* The same for some, and returns unused memory to the system. True: there is more to do. */
 bool storeReclaim(void);
-/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). True if there is more to
- * do. */
+/* storeCompact() if worthwhile, and storeReclaim(). True: there is more to do. */
 bool storeTidy(int64_t budget_us);
 /* Number of objects waiting to be freed in the background, and of those freed. */
 uint64_t storeFreePending(void);
 uint64_t storeFreedLater(void);
+/* Bytes of single large values among them, about, until all is taken back. */
+size_t storeFreePendingBytes(void);
 
 /* Memory of the tables of a database, without the objects. */
 size_t dbTableMemory(const db *d);

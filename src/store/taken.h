@@ -15,8 +15,8 @@ typedef struct takenKeys takenKeys;
 takenKeys *dbTakeSlot(db *d, int slot);
 db *takenDb(const takenKeys *t);
 uint64_t takenCount(const takenKeys *t);
-/* True while a snapshot, which has still to get some of the keys, gets them in its own slices: they
- * are not visited before, except with UINT64_MAX buckets. */
+/* True while a snapshot still has to get some of the keys, which it does in its own slices: until
+ * then takenStep() visits none, except with UINT64_MAX buckets. */
 bool takenIsHeld(const takenKeys *t);
 /* Passes the keys of at most `buckets` buckets, of some 7 keys each, to `visit`; NULL: the keys are
  * freed without being visited. Returns false at the end, when `t` and the keys have been freed. */

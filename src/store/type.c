@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/compressed.h"
 #include "store/type_module.h"
 
 static const typeOps *const types[TYPE_COUNT] = {
@@ -20,13 +21,27 @@ const typeOps *typeOf(const robj *o) {
     return ops;
 }
 
+size_t objectLength(const robj *o) {
+    bool expands = unlikely(objectIsCompressed(o)) && objectType(o) != TYPE_STRING;
+    return expands ? compressedLength(o) : typeOf(o)->length(o);
+}
+
+const char *objectEncoding(const robj *o) {
+    bool is_string = objectType(o) == TYPE_STRING;
+    if (likely(!objectIsCompressed(o)) || is_string) return typeOf(o)->encoding(o);
+    return objectType(o) == TYPE_SET && compressedRead(o).raw ? "intset" : "listpack";
+}
+
 void objectDigestAt(const robj *o, int db_id, storeLook look, digest *out) {
     /* The numbers that all servers of this family use for types. */
     static const uint8_t numbers[] = {
         [TYPE_STRING] = 0, [TYPE_LIST] = 1,   [TYPE_SET] = 2,    [TYPE_ZSET] = 3,
         [TYPE_HASH] = 4,   [TYPE_STREAM] = 6, [TYPE_MODULE] = 5, [TYPE_PATHHASH] = 7};
     digestMixNumber(out, numbers[objectType(o)]);
-    typeOf(o)->digest(o, db_id, look, out);
+    /* In memory of its own: the digest of a dataset visits all values in one command. */
+    robj *plain = objectIsCompressed(o) ? compressedOpen(o) : NULL;
+    typeOf(o)->digest(plain ? plain : o, db_id, look, out);
+    if (plain) compressedClose(plain);
     if (objectHasExpire(o)) digestAdd(out, SLICE("!!expire!!"));
 }
 

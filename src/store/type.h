@@ -67,12 +67,11 @@ typedef struct valueElements {
 } valueElements;
 
 typedef struct typeOps {
-    /* The encoding shown by OBJECT ENCODING. */
+    /* As objectEncoding() and objectLength(), but not for compressed collections. */
     const char *(*encoding)(const robj *o);
-    /* Length of a string, number of elements of a collection. */
     size_t (*length)(const robj *o);
     /* Adds the value to a digest: equal values add the same, whatever their encoding. Items not
-     * visible to `look` are omitted. */
+     * visible to `look` are omitted. Not for compressed values. */
     void (*digest)(const robj *o, int db_id, storeLook look, digest *to);
     /* For values behind a pointer: free; copy or share; memory (estimated from `samples` elements;
      * 0: all); cost of freeing in elements (NULL: one). copy_value() returns NULL if it fails;
@@ -111,6 +110,10 @@ static inline void objectDigest(const robj *o, storeLook look, digest *out) {
 }
 
 const typeOps *typeOf(const robj *o);
+/* The encoding shown by OBJECT ENCODING; length of a string, number of elements of a collection. Of
+ * compressed values, too. */
+const char *objectEncoding(const robj *o);
+size_t objectLength(const robj *o);
 /* "string", "list" and so on; for TYPE_MODULE the name that the module has given. */
 const char *objectTypeName(const robj *o);
 /* A type to look for. */

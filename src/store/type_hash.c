@@ -17,6 +17,7 @@
 #include "store/type_hash.h"
 
 #include "base/base.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "ds/hashtable_inline.h"
@@ -287,7 +288,7 @@ robj *hashFindShape(robj *o) {
     return record;
 }
 
-unsigned hashShapeNumber(const robj *o) { return objectIsShaped(o) ? recordShapeId(o) : 0; }
+unsigned hashShapeNumber(const robj *o) { return recordShapeNumber(o); }
 
 slice hashListpack(const robj *o) {
     hotCheck(objectIsPacked(o));
@@ -622,6 +623,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
     hashtableIteratorInit(&it, t, &fields_type);
     while ((element = hashtableIteratorNext(&it, NULL))) {
         if (!elementIsExpired(element, v->look)) seen[size++] = element;
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     if (unique) count = sizeMin(count, size);
@@ -630,6 +632,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
         element = seen[chosen];
         if (unique) seen[chosen] = seen[i];
         (void)visitRandom(v, element); /* always returns true */
+        if (fiberPoint(1)) break;
     }
     memFree(seen);
 }
@@ -663,7 +666,7 @@ uint64_t hashVisibleCount(const robj *o, storeLook look) {
     hashPair pair;
     uint64_t count = 0;
     hashIteratorInit(&it, o, look);
-    while (hashNext(&it, &pair)) count++;
+    while (hashNext(&it, &pair) && !fiberPoint(1)) count++;
     hashIteratorClear(&it);
     return count;
 }
@@ -764,6 +767,7 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
         /* References are not copied: their owner knows nothing of this hash. */
         void *copy = elementNew(elementField(element), elementValue(element), elementTime(element));
         hashtableInsert(&to, &fields_type, elementHash(element), copy, flags);
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     return to.body;

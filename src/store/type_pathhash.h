@@ -30,7 +30,8 @@ uint64_t pathHashFields(const pathHash *p);
 size_t pathHashLargest(const pathHash *p);
 /* The fields of a path; NULL if it is missing. Borrowed until the next change of the map. */
 const pathFields *pathHashFind(const pathHash *p, slice path);
-/* Those of the longest path that `text` begins with; *len is its length. */
+/* The fields of the longest path that `text` begins with, whose length is in *len; NULL: there is
+ * none. */
 const pathFields *pathHashLongest(const pathHash *p, slice text, size_t *len);
 /* Visits all paths that `text` begins with, shortest first. */
 void pathHashPrefixes(const pathHash *p, slice text, radixVisitProc *visit, void *arg);

@@ -560,6 +560,7 @@ static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitPr
         for (; count > 0 && left > 0; count--) {
             listpackItem member = listpackItemInt(intsetGet(set, (size_t)randomUniform(left)));
             visit(arg, &member);
+            if (fiberPoint(1)) break;
         }
         return;
     }
@@ -801,6 +802,7 @@ static void *copyTable(const valuePlace *place, const valuePlace *to_place, void
             copy = newText(text.ptr, text.len);
         }
         hashtableInsert(&to, &members_type, hashOfEntry(entry), copy, 0);
+        if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
     if (!isTimed(value)) return to.body;

@@ -169,24 +169,11 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
 
 /* ------------------------------------------------------------------ type operations */
 
-/* In memory of its own: the digest of a dataset visits all values in one command. */
-static void digestCompressed(const robj *o, digest *to) {
-    size_t len = compressedRead(o).len;
-    char *text = memAlloc(len);
-    compressedExpand(o, text);
-    digestMix(to, sliceMake(text, len));
-    memFree(text);
-}
-
 static void digestString(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
     (void)look;  /* strings have no items that expire */
     char digits[NUMBER_TEXT_MAX];
-    if (unlikely(objectIsCompressed(o))) {
-        digestCompressed(o, to);
-    } else {
-        digestMix(to, objectText(o, digits));
-    }
+    digestMix(to, objectText(o, digits));
 }
 
 static void freeBlob(void *value, valueFreer *by) {
@@ -213,7 +200,7 @@ static uint64_t compactBlob(void **value, uint64_t cursor, compaction *by) {
     return 0;
 }
 
-/* What takes time is that the system takes the pages back. */
+/* Freeing a long text takes time because the kernel takes its pages back. */
 static size_t blobEffort(const valuePlace *at, const void *value) {
     enum { BYTES_PER_STEP = 64 * 1024 };
     (void)at; /* the same everywhere */

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/fiber.h"
 #include "ds/hashtable_inline.h"
 #include "store/member_priv.h"
 #include "store/random_elements.h"
@@ -126,8 +127,10 @@ static zsetLarge *largeNew(void *const *sorted, size_t count, size_t capacity) {
     hotCheck(count <= capacity);
     zsetLarge *z = memNew(zsetLarge);
     hashtableReserve(&z->members, &zset_members, sizeMax(count, capacity));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         hashtableInsert(&z->members, &zset_members, hashOfElement(sorted[i]), sorted[i], 0);
+        (void)fiberPoint(1); /* all are inserted */
+    }
     orderedFill(&z->order, &zset_order, sorted, count);
     return z;
 }
@@ -664,8 +667,10 @@ static void *copyLarge(const valuePlace *place, const valuePlace *to_place, void
     void **sorted = memNewArray(void *, sizeMax(count, 1));
     orderedCursor cursor;
     const void *element = count ? orderedSeek(&from->order, 0, &cursor) : NULL;
-    for (; element; element = orderedNext(&cursor))
+    for (; element; element = orderedNext(&cursor)) {
         sorted[n++] = zsetElementNew(zsetElementMember(element), zsetElementScore(element));
+        (void)fiberPoint(1); /* the copy is freed as a whole if nobody wants it */
+    }
     zsetLarge *copy = largeNew(sorted, count, count);
     memFree(sorted);
     if (from->times) copy->times = memberTimesCopy(from->times);

@@ -71,10 +71,14 @@ static sortKey keyOf(void *element) {
 
 /* Creates b->sorted, once. */
 static void sortAll(zsetBuilder *b) {
+    enum { CHUNK = 1024, CHUNK_POINTS = 32 }; /* entries that take as long as so many elements */
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
     sortKey *all = memNewArray(sortKey, sizeMax(count, 1));
-    for (; n < b->count; n++) all[n] = keyOf(b->appended[n]);
+    for (; n < b->count; n++) {
+        all[n] = keyOf(b->appended[n]);
+        (void)fiberPoint(1);
+    }
     hashtableIterator it;
     hashtableIteratorInit(&it, &b->members, &zset_members);
     void *element;
@@ -86,7 +90,10 @@ static void sortAll(zsetBuilder *b) {
     check(n == count);
     keySort(all, count, compareRanked, NULL);
     b->sorted = memNewArray(void *, sizeMax(count, 1));
-    for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].entry;
+    for (size_t i = 0; i < count; i++) {
+        b->sorted[i] = all[i].entry;
+        if (i % CHUNK == CHUNK - 1) (void)fiberPoint(CHUNK_POINTS);
+    }
     memFree(all);
 }
 
@@ -128,6 +135,7 @@ static void insertAppended(zsetBuilder *b) {
         }
         for (size_t k = 0; k < n; k++)
             hashtableInsert(&b->members, &zset_members, hashes[k], b->appended[i + k], 0);
+        (void)fiberPoint((unsigned)n); /* the value is freed as a whole if nobody wants it */
     }
     memFree(b->appended);
     b->appended = NULL;

@@ -8,7 +8,7 @@
     tests/bench/report.py --check                                             fails if the page is not that of the figures
 
 In each part rounds alternate between the servers, except for memory, which does not depend on time. Figures are in
-docs/benchmarks/results.json; report_page.py makes the page, its plots and the table of README.md.
+docs/benchmarks/results.json; report_page.py makes the page, its plots, and the table of README.md with what it means.
 
 cpu     CPU time (user and system) of the server's process a request, at pipelines 1, 16 and 100, under the peer's own
         valkey-benchmark with 50 connections; medians.
@@ -21,7 +21,7 @@ save    50 clients send requests at a fixed rate, whatever the server does (load
 sync    seconds of a full synchronisation of one empty replica of the same kind, from REPLICAOF to a link that is up.
 
 --quick takes some eight minutes; its figures are too rough to be published, so it writes no file. save needs root and two
-processors, and is left out without; so is TLS without openssl or with a peer that has no TLS."""
+processors, and is left out without; so is TLS without openssl or with a peer that has no TLS (--tls-peer names one that has)."""
 import argparse
 import datetime
 import json
@@ -215,12 +215,16 @@ def measure_tls(options, setting):
             for which in ("ours", "peer"):
                 port, guard = reserve_port()
                 guards.append(guard)
-                servers[which] = Server(getattr(options, which), extra=("--tls-port", str(port), *made[0]))
+                binary = options.tls_peer or options.peer if which == "peer" else options.ours
+                servers[which] = Server(binary, extra=("--tls-port", str(port), *made[0]))
                 generators[which] = ["-p", str(port), *made[1]]
             if not all(speaks_tls(server, options, generators[which]) for which, server in servers.items()):
                 say("settings: TLS left out, a server or the generator has none")
                 return []
             return setting_rows(options, setting, servers, generators)
+        except OSError:
+            say("settings: TLS left out, a server does not start with a TLS port")
+            return []
         finally:
             for server in servers.values():
                 server.__exit__()
@@ -356,6 +360,7 @@ def measure(options):
     """The figures of the parts that are wanted, with those that are there of others."""
     options.peer = os.path.abspath(options.peer)
     options.ours = OURS
+    options.tls_peer = options.tls_peer and os.path.abspath(options.tls_peer)
     options.generator = options.generator or os.path.join(os.path.dirname(options.peer), "valkey-benchmark")
     for program in (options.ours, options.peer, options.generator, beside.LOAD):
         if not os.access(program, os.X_OK):
@@ -378,6 +383,7 @@ def measure(options):
         if part in wanted:
             run = {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC", "quick": options.quick,
                    "rounds": rounds_of(part, options), "ours": version_of(options.ours), "peer": version_of(options.peer),
+                   "tls_peer": version_of(options.tls_peer or options.peer),
                    "other_load": other_load()}
             results[part] = {"run": run, "figures": measure_part(options)}
     return results
@@ -394,6 +400,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peer", nargs="?", help="path of the other server; its valkey-benchmark is beside it")
     parser.add_argument("--generator", help="path of the peer's valkey-benchmark, if it is elsewhere")
+    parser.add_argument("--tls-peer", help="path of a build of the peer with TLS, for the rows TLS, if PEER has none")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--only", default=",".join(PARTS))

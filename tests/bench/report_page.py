@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes docs/benchmarks.md, its plots and the table in README.md from the figures of report.py."""
+"""Makes docs/benchmarks.md, its plots, and table and words in README.md from the figures of report.py."""
 import html
 import os
 import statistics
@@ -158,6 +158,33 @@ def summary(results):
             f"{busy_words(first)}.")
 
 
+def meaning(results):
+    """The paragraph of README.md that says what the figures of the page mean, with their ranges."""
+    words = ["Measured by `make bench-report` beside the peer's fastest build; what was set in both, and more, is in "
+             "[benchmarks](docs/benchmarks.md). **What it means for you**:"]
+    if "cpu" in results:
+        rows = {p: [row for row in results["cpu"]["figures"] if row["pipeline"] == p] for p in PIPELINES}
+        shares = {p: times_between((row["ours"], row["peer"]) for row in rows[p]) for p in PIPELINES}
+        overlaps = any(overlap(bounds(row, "ours"), bounds(row, "peer")) for row in rows[1])
+        words.append(f"CPU per request is {shares[1]} times less over {len(rows[1])} commands without pipelines, where nearly all of the "
+                     f"time is the kernel's{' and rounds of both servers overlap' if overlaps else ''}; {shares[16]} times with pipelines "
+                     f"of 16, {shares[100]} with 100.")
+    if "memory" in results:
+        share = times_between((statistics.mean(row["ours"]) - 16 - row["value"], statistics.mean(row["peer"]) - 16 - row["value"])
+                              for row in results["memory"]["figures"])
+        words.append(f"Overhead per key is {share} times less, by the size of the value ([memory](docs/memory.md)).")
+    if "save" in results and not is_noise(results):
+        ours, peer = (save_row(results, server, "SET", False)["p99.9"] for server in ("ours", "peer"))
+        words.append(f"Without a save p99.9 of SET was {ms(ours)}, the peer's {ms(peer)}, in the same run.")
+    return textwrap.fill(" ".join(words), 185, break_long_words=False, break_on_hyphens=False)
+
+
+def times_between(pairs):
+    """The least and the greatest of times()."""
+    least, *_, most = [times(*pair) for pair in sorted(pairs, key=lambda pair: pair[1] / pair[0])] * 2
+    return least if least == most else f"{least} to {most}"
+
+
 def busy_words(run):
     return f", while other programs used {run['other_load']} processors" if run["other_load"] >= 0.1 else ""
 
@@ -234,12 +261,16 @@ def verdict(pair):
 def settings_section(results):
     rows = [(row["setting"], f"{row['command']}, P{row['pipeline']}", range_of(row, "ours", us), range_of(row, "peer", us), times_of(row))
             for row in results["settings"]["figures"]]
+    run = results["settings"]["run"]
+    other = run.get("tls_peer", run["peer"])
+    tls = "" if other == run["peer"] else f"""
+The peer of the rows TLS is another build, because the one of the other rows has no TLS: `{other}`."""
     return f"""## CPU time of a request with other settings and values
 
 {how(results, 'settings')}
 
 Microseconds, as in the first table: medians of alternating rounds, and the least and most of them. Values have 16 bytes where
-nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.
+nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.{tls}
 
 {table(("setting", "request, pipeline", "this server", peer_name(results), "times less"), rows)}
 """
@@ -373,7 +404,7 @@ def files(results, root):
         words = file.read()
     if MARKS[0] in words:
         before, rest = words.split(MARKS[0])
-        out[readme] = before + MARKS[0] + "\n" + summary(results) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+        out[readme] = before + MARKS[0] + "\n" + summary(results) + "\n\n" + meaning(results) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
     return out
 
 

@@ -21,7 +21,10 @@ PART = 2000  # elements in one command
 ROWS = ("KEYS *", "KEYS nothing*", "SMEMBERS s1", "HGETALL h", "HKEYS h", "LRANGE l 0 -1", "ZRANGE z1 0 -1 WITHSCORES",
         "ZRANGEBYSCORE z1 -inf +inf", "SORT l", "SORT s1 ALPHA LIMIT 0 10", "SINTER s1 s2", "SINTERCARD 2 s1 s2",
         "SUNION s1 s2", "SDIFF s1 s2", "ZINTER 2 z1 z2", "ZUNION 2 z1 z2", "ZDIFF 2 z1 z2", "SCAN 0 COUNT 1000000",
-        "HSCAN h 0 COUNT 1000000", "SSCAN s1 0 COUNT 1000000", "ZSCAN z1 0 COUNT 1000000", "LPOS l missing", "DUMP s1")
+        "HSCAN h 0 COUNT 1000000", "SSCAN s1 0 COUNT 1000000", "ZSCAN z1 0 COUNT 1000000", "LPOS l missing", "DUMP s1",
+        "SUNIONSTORE d s1 s2", "SINTERSTORE d s1 s2", "SDIFFSTORE d s1 s2", "ZUNIONSTORE d 2 z1 z2", "ZINTERSTORE d 2 z1 z2",
+        "ZDIFFSTORE d 2 z1 z2", "ZRANGESTORE d z1 0 -1", "SORT l STORE d", "COPY s1 d REPLACE", "COPY h d REPLACE",
+        "COPY l d REPLACE", "COPY z1 d REPLACE", "BITOP XOR d bits1 bits2")
 
 
 def fill(server, elements, keys):
@@ -36,6 +39,8 @@ def fill(server, elements, keys):
         parts.append(["ZADD", "z2", *(w for i in part for w in (str(i), f"member:{i + elements // 2}"))])
     for at in range(0, keys, PART):
         parts.append(["MSET", *(w for i in range(at, at + PART) for w in (f"key:{i}", "value"))])
+    for name in ("bits1", "bits2"):
+        parts.append(["SETRANGE", name, str(100 * elements - 1), name])
     for part in parts:
         server.ask(*part)
 

@@ -510,6 +510,148 @@ def eviction(server):
     time.sleep(0.2)
 
 
+@row("RENAME over a set of 1 M")
+def rename_over(server):
+    huge(server, "set")
+    server.ask("SET", "small", "v")
+    yield
+    server.ask("RENAME", "small", "huge")
+    time.sleep(0.2)
+
+
+@row("FLUSHALL SYNC, ten sets of 1 M")
+def flushall_few(server):
+    huge(server, "set")
+    for i in range(9):
+        server.ask("COPY", "huge", f"copy:{i}")
+    yield
+    server.ask("FLUSHALL", "SYNC")
+    time.sleep(0.2)
+
+
+def members_that_expire(server, zset):
+    due = int(time.time() * 1000) + 8000
+    for at in range(0, scaled(1000000), 1000):
+        names = [w for i in range(at, at + 1000) for w in ((i, f"m:{i}") if zset else (f"m:{i}",))]
+        server.send([request("ZADDEX" if zset else "SADDEX", "huge", "PXAT", due, "MEMBERS", 1000, *names)])
+    server.ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+    time.sleep(max(0, due / 1000 - time.time() + 0.01))
+
+
+def add_expiring():
+    for name, zset, words in (("SCARD", False, ("SCARD", "huge")), ("SADD", False, ("SADD", "huge", "new")),
+                              ("ZCARD", True, ("ZCARD", "huge")), ("ZADD", True, ("ZADD", "huge", "1", "new"))):
+        @row(f"{name}, 1 M members have expired")
+        def expired(server, zset=zset, words=words):
+            members_that_expire(server, zset)
+            link = Link(server)
+            yield
+            link.words(*words)
+
+
+add_expiring()
+
+
+@row("HGETALL, 1 M fields have expired")
+def expired_fields(server):
+    due = int(time.time() * 1000) + 8000
+    for at in range(0, scaled(1000000), 1000):
+        pairs = [w for i in range(at, at + 1000) for w in (f"f:{i}", "v")]
+        server.send([request("HSETEX", "huge", "PXAT", due, "FIELDS", 1000, *pairs)])
+    server.ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+    time.sleep(max(0, due / 1000 - time.time() + 0.01))
+    link = Link(server)
+    yield
+    link.words("HGETALL", "huge")
+    link.words("HRANDFIELD", "huge")
+    link.words("HSET", "huge", "new", "v")
+
+
+# ------------------------------------------------------------------ reads of single values
+
+
+def reads(name, kind, *words):
+    """A row with one command on a value of a million elements."""
+    @row(name)
+    def read(server):
+        huge(server, kind)
+        if kind == "stream" and words[0].startswith("X") and words[0] not in ("XRANGE", "XREVRANGE", "XREAD"):
+            server.ask("XGROUP", "CREATE", "huge", "group", "0")
+            Link(server).ask(*(request("XREADGROUP", "GROUP", "group", f"c:{i}", "COUNT", 1000, "STREAMS", "huge", ">")
+                               for i in range(scaled(1000))))
+        link = Link(server)
+        yield
+        link.words(*words)
+
+
+for command in (("stream", "XRANGE", "huge", "-", "+"), ("stream", "XREVRANGE", "huge", "+", "-"),
+                ("stream", "XREAD", "STREAMS", "huge", "0"), ("stream", "XPENDING", "huge", "group", "-", "+", "1000000"),
+                ("stream", "XINFO", "STREAM", "huge", "FULL", "COUNT", "0"), ("set", "SRANDMEMBER", "huge", "900000"),
+                ("set", "SRANDMEMBER", "huge", "-1000000"), ("hash", "HRANDFIELD", "huge", "900000"),
+                ("zset", "ZRANDMEMBER", "huge", "900000"), ("set", "DUMP", "huge"), ("hash", "DUMP", "huge"),
+                ("zset", "DUMP", "huge"), ("list", "DUMP", "huge"), ("stream", "DUMP", "huge"),
+                ("set", "MEMORY", "USAGE", "huge", "SAMPLES", "0"), ("hash", "MEMORY", "USAGE", "huge", "SAMPLES", "0"),
+                ("set", "SORT", "huge", "ALPHA"), ("zset", "ZSCAN", "huge", "0", "COUNT", "1000000")):
+    reads(f"{' '.join(command[1:])} ({command[0]})", *command)
+
+
+def add_geo():
+    for tail in ((), ("ASC",), ("COUNT", "100")):
+        @row(" ".join(("GEOSEARCH of 1 M", *tail)))
+        def geosearch(server, tail=tail):
+            grow(server, lambda a, b: ["GEOADD", "geo", *(w for i in range(a, b)
+                                                          for w in (i * 7919 % 360000 / 1000 - 180, i % 160000 / 1000 - 80, f"p:{i}"))],
+                 scaled(1000000))
+            link = Link(server)
+            yield
+            link.words("GEOSEARCH", "geo", "FROMLONLAT", "0", "0", "BYRADIUS", "20000", "km", *tail)
+
+
+add_geo()
+
+
+def add_texts():
+    for words in (("BITCOUNT", "text"), ("BITPOS", "text", "1"), ("GET", "text"), ("GETRANGE", "text", "1", "-2"), ("DUMP", "text")):
+        @row(f"{words[0]} of 500 MB")
+        def read_text(server, words=words):
+            server.ask("SETRANGE", "text", scaled(500000000), "x")
+            server.ask("CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0")
+            link = Link(server)
+            yield
+            link.words(*words)
+
+
+add_texts()
+
+
+@row("SET of 100 MB")
+def set_text(server):
+    link = Link(server)
+    text = b"x" * scaled(100000000)
+    yield
+    link.words("SET", "text", text)
+
+
+@row("LCS of 10,000 and 10,000 bytes")
+def lcs(server):
+    chosen = random.Random(1)
+    for key in ("a", "b"):
+        server.ask("SET", key, "".join(chosen.choice("abcdefgh") for _ in range(10000)))
+    link = Link(server)
+    yield
+    link.words("LCS", "a", "b")
+    link.words("LCS", "a", "b", "IDX")
+
+
+@row("PFCOUNT of 999 keys")
+def pfcount(server):
+    for i in range(999):
+        server.send([request("PFADD", f"p:{i}", *(f"e:{i}:{j}" for j in range(1500)))])
+    link = Link(server)
+    yield
+    link.words("PFCOUNT", *(f"p:{i}" for i in range(999)))
+
+
 @row("200,000 keys that expire at once")
 def expire_keys(server):
     due = int(time.time() * 1000) + 4000

@@ -81,10 +81,14 @@ start_server {tags {cli tools tls:skip} overrides {repl-diskless-sync-delay 0}} 
         assert_equal 1 [r get precious]
         r eval {for i = 1, 10001 do redis.call('hset', 'wide', i, i) end} 0
         r set long [string repeat x 11000000]
+        # Reads that run in slices do no damage.
+        talk "expect > \nsend :set careful\\r\nexpect > \nsend hgetall wide\\r\nexpect \"10001\"\nexpect > \n"
+        r config set command-slice-us 0
         talk "expect > \nsend :set careful\\r\nexpect > \nsend hgetall wide\\r\nexpect HGETALL reads 10001 fields at once (HSCAN does not). Run it?\nsend n\\r\nexpect Not run.\nexpect > \nsend keys none\\r\nexpect (empty array)\nexpect > \nsend del long\\r\nexpect DEL deletes 1\nexpect bytes. Run it?\nsend y\\r\nexpect (integer) 1\nexpect > \nsend del wide\\r\nexpect (integer) 1\n"
         assert_equal {1 {FLUSHALL deletes all * keys of all databases: not run without a terminal and with --careful}} \
             [string map [list [r dbsize] *] [run_tool valkey-cli "" -h [srv host] -p [srv port] --careful flushall]]
         assert_equal {0 PONG} [run_tool valkey-cli "" -h [srv host] -p [srv port] --careful ping]
+        r config set command-slice-us 500
     }
 
     test {cli: history keeps commands, but no secrets} {

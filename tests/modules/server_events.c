@@ -19,13 +19,30 @@ static int count;
 
 static ValkeyModuleCtx *context; /* of the event */
 
-/* The name, type and length of a key that is being removed; and whether it can still be opened. */
+/* The text of a string, the field "name" of a hash. */
+static ValkeyModuleString *valueOf(ValkeyModuleKey *key) {
+    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_STRING) {
+        size_t len;
+        const char *text = ValkeyModule_StringDMA(key, &len, VALKEYMODULE_READ);
+        return ValkeyModule_CreateString(NULL, text, len);
+    }
+    ValkeyModuleString *text = NULL;
+    ValkeyModule_HashGet(key, VALKEYMODULE_HASH_CFIELDS, "name", &text, NULL);
+    return text ? text : ValkeyModule_CreateString(NULL, "none", 4);
+}
+
+/* The name, type and length of a key that is being removed; and whether it can still be opened: of
+ * "read:..." its value. */
 static ValkeyModuleString *keyData(ValkeyModuleKeyInfo *d) {
     ValkeyModuleString *name = (ValkeyModuleString *)ValkeyModule_GetKeyNameFromModuleKey(d->key);
     ValkeyModuleKey *again = ValkeyModule_OpenKey(context, name, VALKEYMODULE_READ);
     ValkeyModuleString *text = ValkeyModule_CreateStringPrintf(
         NULL, "%s %d %d %d", ValkeyModule_StringPtrLen(name, NULL), ValkeyModule_KeyType(d->key),
         (int)ValkeyModule_ValueLength(d->key), again != NULL);
+    if (strncmp(ValkeyModule_StringPtrLen(name, NULL), "read:", 5) == 0) {
+        ValkeyModule_FreeString(NULL, text);
+        text = valueOf(again);
+    }
     ValkeyModule_CloseKey(again);
     return text;
 }

@@ -259,7 +259,8 @@ start_server {tags {acl} overrides {enable-debug-command yes latency-tracking no
         r config set commandlog-execution-slower-than -1
         set seen {}
         foreach e [r commandlog users -1 slow] {
-            assert_equal 7 [llength $e]
+            assert_equal 8 [llength $e]
+            assert {[lindex $e 7] >= [lindex $e 2]}
             if {[string match *nothing* [lindex $e 3]]} {lappend seen [lindex $e 6]}
         }
         assert_equal 3 [llength $seen] {KEYS, EVAL, and its KEYS}

@@ -26,6 +26,30 @@ proc fill {} {
     }
 }
 
+# Streams with pending entries and consumers, places, long texts, small collections.
+proc fill_others {} {
+    for {set i 1} {$i <= $::elements} {incr i} {
+        lappend entries xadd x $i-1 field $i other value$i
+        lappend places [expr {$i * 7 % 180}].$i [expr {$i * 3 % 80}].$i place:$i
+    }
+    foreach {cmd key id f v g w} $entries {r $cmd $key $id $f $v $g $w}
+    r xadd x2 1-1 f v
+    r xgroup create x g 0
+    for {set i 0} {$i < 50} {incr i} {
+        r xgroup create x2 group$i 0
+        r xreadgroup group g consumer$i count 100 streams x >
+    }
+    r geoadd geo {*}$places
+    r set text [string repeat "abcdefgh\x00" 250000]
+    r setrange zeros 2000000 x
+    r set a [string repeat abcdefghij 100]
+    r set b [string repeat axcyefzhij 100]
+    r sadd few a b c
+    r sadd numbers 1 2 3
+    r zadd rank 1 a 2 b 3 c
+    r hset record a 1 b 2 c 3
+}
+
 # A client with a job that is held in the middle; `words` is its command.
 proc held {words} {
     r debug pause-jobs 1
@@ -78,6 +102,92 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
     }
 
+    test {reads of other types in slices have the reply of one in one piece} {
+        fill_others
+        foreach words {
+            {xrange x - +} {xrevrange x + - count 4000} {xread streams x 0} {xread count 3000 streams x x2 0 0}
+            {xread maxcount 3000 streams x 0} {xpending x g - + 5000} {xpending x g} {xinfo stream x full count 0}
+            {xinfo consumers x g} {xinfo groups x2} {geosearch geo fromlonlat 10 10 byradius 20000 km}
+            {geosearch geo fromlonlat 10 10 byradius 20000 km asc withdist withhash}
+            {georadius_ro geo 10 10 20000 km desc withcoord} {geosearch geo fromlonlat 10 10 bybox 9000 9000 km count 500}
+            {geosearch geo fromlonlat 10 10 bybox 9000 9000 km any count 500} {memory usage s samples 0} {memory usage h samples 4000}
+            {memory usage z samples 0} {dump s} {dump h} {dump z} {dump l} {dump x} {dump text} {bitcount text} {bitcount text 100 -7}
+            {bitcount text 13 1500000 bit} {bitpos text 1 100000} {bitpos zeros 1} {bitpos zeros 0 1 -1 bit} {lcs a b} {lcs a b len}
+            {lcs a b idx withmatchlen}
+        } {
+            foreach us {0 10} {
+                r config set command-slice-us $us
+                set done [info_field jobs_done]
+                set replies($us) [r -typed {*}$words]
+                assert_equal [expr {$us > 0}] [expr {[info_field jobs_done] > $done}] $words
+            }
+            # How long an entry or a consumer has been idle.
+            if {[lindex $words 0] in {xpending xinfo}} {
+                foreach us {0 10} {regsub -all {integer \d{3,}\}} $replies($us) {} replies($us)}
+            }
+            assert_equal $replies(0) $replies(10) $words
+        }
+        set names {}
+        for {set i 0} {$i < 100} {incr i} {
+            r pfadd p$i {*}[lrange [r smembers s] 0 [expr {$i * 20}]]
+            r pfdebug todense p$i
+            lappend names p$i none$i
+        }
+        foreach us {0 10} {
+            r config set command-slice-us $us
+            r config resetstat
+            set replies($us) [list [r pfcount {*}$names] [info_field keyspace_hits] [info_field keyspace_misses]]
+        }
+        assert_equal $replies(0) $replies(10)
+        assert_equal 1 [info_field jobs_done]
+        r set p0 none
+        assert_error "WRONGTYPE *" {r pfcount {*}$names}
+    }
+
+    test {random elements in slices are elements} {
+        set members [lsort [r smembers s]]
+        foreach {words count} {{srandmember s 4000} 4000 {srandmember s 600} 600 {srandmember s -9000} 9000 {hrandfield h 4000} 4000
+            {hrandfield h -9000} 9000 {zrandmember z 4000} 4000 {zrandmember z -9000} 9000 {srandmember few -9000} 9000
+            {srandmember numbers -9000} 9000 {hrandfield record -9000} 9000 {zrandmember rank -9000} 9000} {
+            set done [info_field jobs_done]
+            set chosen [r {*}$words]
+            assert_equal $count [llength $chosen] $words
+            assert_equal [expr {$done + 1}] [info_field jobs_done] $words
+            set unique [lsort -unique $chosen]
+            if {$count <= 4000} {assert_equal $count [llength $unique] $words}
+            if {[lindex $words 1] in {s h z}} {
+                foreach name $unique {assert {[lsearch -sorted -exact $members $name] >= 0}}
+            } else {
+                assert_equal {a b c} [string map {1 a 2 b 3 c} $unique] $words
+            }
+        }
+        r hpexpire h 1 fields 2 name:1 name:2
+        wait_for_condition 600 5 {[llength [r hmget h name:1 name:2]] == 2 && [r hget h name:1] eq "" && [r hget h name:2] eq ""}
+        set done [info_field jobs_done]
+        r hexpire h 1000 fields 1 name:3
+        assert {[r hrandfield h] ni {name:1 name:2}}
+        assert_equal [expr {$::elements - 2}] [llength [r hrandfield h 10000]]
+        assert_equal [expr {$done + 2}] [info_field jobs_done]
+        fill
+    }
+
+    test {the end of the client ends reads of other types} {
+        fill_others
+        foreach words {
+            {xrange x - +} {xinfo stream x full count 0} {xpending x g - + 5000} {geosearch geo fromlonlat 10 10 byradius 20000 km asc}
+            {srandmember s 4000} {hrandfield h -9000} {memory usage s samples 0} {dump s} {dump text} {bitcount text} {bitpos zeros 1}
+            {lcs a b} {lcs a b idx}
+        } {
+            set aborted [info_field jobs_aborted]
+            set c [held $words]
+            $c -close
+            info_is jobs_running 0
+            info_is jobs_aborted [incr aborted]
+        }
+        r debug pause-jobs 0
+        fill
+    }
+
     test {hits, calls and failures are counted once} {
         r config resetstat
         r smembers s
@@ -108,6 +218,54 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_match {*flags=bj *} [lindex [lsearch -inline [split [r client list] "\n"] {*cmd=smembers *}]]
         assert_equal $::elements [finish $c]
         assert_equal 1 [r del other]
+    }
+
+    test {its client's line tells how far it is, as other lines do not} {
+        r config set command-slice-us 10
+        set c [held {smembers s}]
+        set lines [split [string trim [r client list]] "\n"]
+        set line [lsearch -inline $lines {*cmd=smembers *}]
+        assert {[regexp { tot-cmds=\d+ job-visited=(\d+) job-elements=(\d+) job-usec=\d+$} $line all visited elements]}
+        assert_equal $::elements $elements
+        assert {$visited > 0 && $visited < $elements}
+        assert_equal 1 [llength [lsearch -all $lines *job-*]]
+        assert_equal $::elements [finish $c]
+        assert_equal -1 [lsearch [split [r client list] "\n"] *job-*]
+    }
+
+    test {the command log has the time of execution, and COMMANDLOG USERS that from begin to end, too} {
+        r config set commandlog-execution-slower-than 0
+        r commandlog reset slow
+        set c [held {smembers s}]
+        set waited [clock milliseconds]
+        wait_for_condition 1000 20 {[clock milliseconds] > $waited + 200}
+        assert_equal $::elements [finish $c]
+        r config set commandlog-execution-slower-than -1
+        set entry [lsearch -inline -index 3 [r commandlog users -1 slow] {smembers s}]
+        assert_equal 8 [llength $entry]
+        assert {[lindex $entry 7] > 200000 && [lindex $entry 2] <= [lindex $entry 7]}
+        assert_equal 6 [llength [lsearch -inline -index 3 [r slowlog get -1] {smembers s}]]
+    }
+
+    test {users have the same share of the slices, whatever the number of their clients} {
+        r acl setuser many on nopass ~* +@all
+        r debug pause-jobs 1
+        set clients {}
+        for {set i 0} {$i < 15} {incr i} {
+            set c [connect]
+            if {$i} {$c auth many x}
+            lappend clients $c
+        }
+        foreach c [lreverse $clients] {$c -send sort s alpha}
+        [lindex $clients 0] -send info stats
+        info_is jobs_running 15
+        r debug pause-jobs 0
+        assert_equal $::elements [llength [[lindex $clients 0] -read]]
+        # Without shares by user, those that have begun before it would have ended before it.
+        regexp {jobs_running:(\d+)} [[lindex $clients 0] -read] all running
+        assert {$running > 0}
+        foreach c [lrange $clients 1 end] {assert_equal $::elements [llength [$c -read]]}
+        r acl deluser many
     }
 
     test {writes to its keys wait until it ends, in their order, and it does not see them} {
@@ -279,8 +437,10 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         set done [info_field jobs_done]
         assert_equal $::elements [llength [r sunion {*}[lrepeat 1000 s]]]
         assert_equal $done [info_field jobs_done]
+        r config set command-slice-us 10000 ;# slices of 10 us of five million elements take long on a busy machine
         assert_equal $::elements [llength [r sunion {*}[lrepeat 999 s]]]
         assert_equal [expr {$done + 1}] [info_field jobs_done]
+        r config set command-slice-us 10
     }
 
     test {LATENCY has an event for long slices} {
@@ -290,7 +450,9 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         r flushall
         $c -read
         assert_match {*slice*} [r latency latest]
+        assert_match {*. slice: *Commands that run in slices (command-slice-us 10) had slices of more than twice that.*} [r latency doctor]
         r config set latency-monitor-threshold 0
+        r latency reset
         r debug pause-jobs 0
         fill
     }

@@ -29,6 +29,11 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(["docs/tour.md:2: no such file: none.md"], self.links("\n[a](none.md)"))
         self.assertEqual(["docs/tour.md:1: no such heading: memory.md#none"], self.links("[a](memory.md#none)"))
 
+    def test_an_address_that_is_not_complete_is_found(self):
+        for address in ("https://example", "http://example.org/", "https://example.org/a|b", "ftp://example.org/"):
+            self.assertEqual([f"docs/tour.md:1: not a complete https address: {address}"], self.links(f"[a]({address})"))
+        self.assertEqual([], self.links("[a](https://www.example.org/a/b-c.md?x=1#part) [b](mailto:a.b@example.org)"))
+
     def test_a_wide_line_of_text_is_found(self):
         wide = "word " * 41
         self.assertEqual(["docs/tour.md:2: 205 columns, 200 at most"], list(check_docs.width_faults("docs/tour.md", "\n" + wide)))

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from command_spec import SpecError, load_specs  # noqa: E402
 from command_syntax import SyntaxLineError, parse_syntax  # noqa: E402
 from gen_commands import generated_files, quote  # noqa: E402
+import long_commands_page  # noqa: E402
 
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -154,12 +155,30 @@ class Block(unittest.TestCase):
                       {"flags": "fast quick"}, {"flags": "movablekeys"}, {"acl": "write", "flags": "write"},
                       {"acl": "everything"}, {"reply": "text"}, {"proc": "x command"}, {"summary": ""}, {"nonsense": 1},
                       {"arity": 1}, {"history": ["1.0"]}, {"replaced_by": "Y"}, {"arg_summaries": {"a": "b"}},
-                      {"group": "strings"}, {"flags": "sentinel only_sentinel"}):
+                      {"group": "strings"}, {"flags": "sentinel only_sentinel"},
+                      {"worst_case": "slow"}, {"worst_case": "slices"}, {"worst_case": "one_piece {set}"},
+                      {"worst_case": "paced"}, {"worst_case": "quick {set}"}, {"worst_case": "quick: it is"}):
             with self.assertRaisesRegex(SpecError, r"src/cmd/spec/x\.json: X: ", msg=str(block)):
                 one(**block)
         for blocks in ({"Y": {}, "X": {}}, {"X A": {}}, {"x": {}}):
             with self.assertRaises(SpecError, msg=str(blocks)):
                 load(blocks)
+
+
+class WorstCase(unittest.TestCase):
+    def test_word_request_and_reason(self):
+        for text, what, request, why in (("quick", "quick", None, None), ("slices {set} 0 -1", "slices", ["{set}", "0", "-1"], None),
+                                         ("one_piece -: all of them: at once", "one_piece", [], "all of them: at once"),
+                                         ("paced: in a child", "paced", None, "in a child"),
+                                         ("paced k- {keyspace}: in parts", "paced", ["k-", "{keyspace}"], "in parts")):
+            self.assertEqual(one(worst_case=text).worst_case, {"what": what, "request": request, "why": why})
+        self.assertIsNone(one().worst_case)
+
+    def test_each_command_has_one(self):
+        page = long_commands_page.page_text(load({"X": {"worst_case": "slices {set} COUNT {count} {keyspace}"}}))
+        self.assertIn("| `X SET COUNT N` |", page)
+        with self.assertRaisesRegex(SpecError, "'worst_case' is missing"):
+            long_commands_page.page_text(load({"X": {}}))
 
 
 class TellsNothing(unittest.TestCase):

@@ -6,10 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{ROOT}/utils/package")
+import first_minutes  # noqa: E402
 PACKAGE = f"{ROOT}/utils/package/package.sh"
 
 
@@ -52,6 +55,23 @@ class Package(unittest.TestCase):
         for script in ("postinst", "prerm", "postrm"):
             run("sh", "-n", f"{tree}/DEBIAN/{script}")
         self.assertIn("valkey-cli", run(f"{tree}/usr/bin/valkey-cli", "--version"))
+
+
+class FirstMinutes(unittest.TestCase):
+    @unittest.skipUnless(os.path.exists(f"{ROOT}/{first_minutes.PAGE}"), "the page was not written yet")
+    def test_the_page_has_the_commands_of_the_script(self):
+        with open(f"{ROOT}/{first_minutes.PAGE}", encoding="utf-8") as page:
+            sections = page.read().split("\n## ")[1:]
+        self.assertGreater(len(sections), 3)
+        for text in sections:
+            typed = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+            steps = first_minutes.DEB if text.partition("\n")[0].endswith(".deb") else first_minutes.TARBALL
+            file = typed[0].split()[-1].removeprefix("./")
+            self.assertEqual(typed, [step.format(file=file, name=file.removesuffix(".tar.gz")) for step, _ in steps])
+
+    def test_long_output_is_shortened(self):
+        self.assertEqual(first_minutes.shown(["1", "2", "3"], 2), ["...", "2", "3"])
+        self.assertEqual(first_minutes.shown(["x" * 200 + "  "], 2), ["x" * first_minutes.COLUMNS])
 
 
 PROGRAM = r"""

@@ -39,9 +39,9 @@ class Times(unittest.TestCase):
 
 
 class Phases(unittest.TestCase):
-    def run_phases(self, script):
+    def run_phases(self, script, before="", after=""):
         with tempfile.TemporaryDirectory() as folder:
-            return subprocess.run(["sh", "-c", f"make=true\n. {TESTS}/phases.sh\n{GOOD}{BAD}{script}"], cwd=folder,
+            return subprocess.run(["sh", "-c", f"{before}make=true\n. {TESTS}/phases.sh\n{GOOD}{BAD}{script}{after}"], cwd=folder,
                                   capture_output=True, text=True)
 
     def test_counts_of_all_phases_are_added(self):
@@ -51,6 +51,14 @@ class Phases(unittest.TestCase):
         done = self.run_phases("phase one good\nsummary\n")
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
         self.assertEqual(done.returncode, 0)
+
+    def test_the_tested_commit_is_kept_and_changes_beside_it(self):
+        for change, words in ((":", 1), ("echo more >>file", 2)):
+            done = self.run_phases("", "git init -q; git config user.email a@b; git config user.name a; echo text >file; git add file\n"
+                                   f"git commit -q -m text\n{change}\n", "cat build/phases/commit; git rev-parse HEAD")
+            lines = done.stdout.split()
+            self.assertEqual(len(lines), words + 1, done.stderr)
+            self.assertTrue(lines[-1].startswith(lines[0]) and len(lines[0]) == 8, lines)
 
     def test_processor_time_is_in_the_summary(self):
         done = self.run_phases("busy() { sh -c 'i=0; while [ $i -lt 2000000 ]; do i=$((i + 1)); done'; echo '1 passed, 0 failed'; }\n"

@@ -61,6 +61,18 @@ class Report(unittest.TestCase):
         self.assertNotIn("old", readme)
         self.assertIn("| memory of a key of 16 bytes and its value of 16 | 51.0 bytes | 70.0 bytes | 1.4 |", readme)
 
+    def test_the_words_of_the_readme_are_made_from_the_figures(self):
+        figures = results()
+        figures["cpu"]["figures"] = [row | {"peer": row["peer"] + (row["command"] == "SET")} for row in CPU]
+        words = self.files(figures)["README.md"].replace("\n", " ")
+        self.assertIn("CPU per request is 3.0 to 4.0 times less over 2 commands without pipelines, where nearly all of the time is the "
+                      "kernel's; 3.0 to 4.0 times with pipelines of 16, 3.0 to 4.0 with 100.", words)
+        self.assertIn("Overhead per key is 2.0 times less, by", words)
+        self.assertIn("p99.9 of SET was 0.1 ms, the peer's 0.1 ms", words)
+        figures["cpu"]["figures"] = [row | {"peer_least": 1.5} for row in CPU]
+        self.assertIn("the kernel's and rounds of both servers overlap; 3.0 times with", self.files(figures)["README.md"].replace("\n", " "))
+        self.assertNotIn("Without a save", self.files(results(alone=900))["README.md"])
+
     def test_latencies_of_a_busy_machine_are_not_compared(self):
         self.assertIn("p99.9 of SET", self.files(results())["README.md"])
         busy = self.files(results(alone=900))

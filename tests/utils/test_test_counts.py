@@ -44,6 +44,29 @@ class TestCounts(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "not a whole run, without: durability, simulation, suite release RESP3"):
             test_counts.read_run(self.ended(["check"]))
 
+    def test_a_run_of_another_tree_is_kept_with_its_commit(self):
+        with tempfile.TemporaryDirectory() as root, mock.patch.object(test_counts, "ROOT", root):
+            os.makedirs(os.path.join(root, "docs"))
+            phases = os.path.join(root, "tested", test_counts.PHASES)
+            os.makedirs(phases)
+            for name, text in (("ended", self.ended(sorted(test_counts.WHOLE))), ("commit", "0123abcd\n")):
+                with open(os.path.join(phases, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            test_counts.keep_run(os.path.join(root, "tested"))
+            self.assertIn("(commit 0123abcd), in 4 phases, none failed", test_counts.run_row()[0][0])
+
+    def test_a_run_of_changes_without_a_commit_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "changes without a commit"):
+            test_counts.read_commit("0123abcd\nchanged\n")
+        with self.assertRaisesRegex(ValueError, "not known"):
+            test_counts.read_commit("")
+
+    def test_a_page_may_have_the_row_of_a_run(self):
+        """README.md is at its limit of lines when it has one."""
+        row = [] if test_counts.run_row() else ["the row"]
+        lines = test_counts.read("README.md").splitlines() + row
+        self.assertLessEqual(len(lines), 150)
+
     def test_a_run_that_was_kept_is_a_row(self):
         with tempfile.TemporaryDirectory() as root, mock.patch.object(test_counts, "ROOT", root):
             self.assertEqual([], test_counts.run_row())

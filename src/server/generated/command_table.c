@@ -159,7 +159,12 @@ commandProc functionLoadCommand;
 commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
 commandProc gatewayAsCommand;
+commandProc gatewayChangedCommand;
 commandProc gatewayLinkCommand;
+commandProc gatewayReceiversCommand;
+commandProc gatewaySubscribeCommand;
+commandProc gatewayTrackCommand;
+commandProc gatewayUnsubscribeCommand;
 commandProc geoaddCommand;
 commandProc geodistCommand;
 commandProc geohashCommand;
@@ -2245,7 +2250,7 @@ static const commandSpec subs_commandlog[] = {
      .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
      .reply = CLASS_ARRAY,
      .group = "server",
-     .summary = "Returns the specified command log's entries, each with the user as a seventh item.",
+     .summary = "Returns the specified command log's entries, each with the user and the time from begin to end as further items.",
      .complexity = "O(N) where N is the number of entries returned",
      .since = "9.1.0",
      .tips = tips_commandlog_get, .tip_count = 2,
@@ -2696,6 +2701,21 @@ static const commandArg args_gateway_link[] = {
     {.name = "bytes", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_gateway_receivers[] = {
+    {.name = "channel", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_gateway_subscribe[] = {
+    {.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_gateway_track[] = {
+    {.name = "cache", .token = "CACHE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "silent", .token = "SILENT", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "none", .token = "NONE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+};
+
 static const commandSpec subs_gateway[] = {
     {.name = "as",
      .proc = gatewayAsCommand,
@@ -2708,6 +2728,16 @@ static const commandSpec subs_gateway[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .args = args_gateway_as, .arg_count = 3},
+    {.name = "changed",
+     .proc = gatewayChangedCommand,
+     .arity = 2,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Lets WAIT and WAITAOF of this connection wait for all changes so far; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0"},
     {.name = "link",
      .proc = gatewayLinkCommand,
      .arity = 3,
@@ -2719,6 +2749,50 @@ static const commandSpec subs_gateway[] = {
      .complexity = "O(1)",
      .since = "9.1.0",
      .args = args_gateway_link, .arg_count = 1},
+    {.name = "receivers",
+     .proc = gatewayReceiversCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "cluster",
+     .summary = "Returns how many deliveries a message of PUBLISH causes at this node; after GATEWAY LINK alone.",
+     .complexity = "O(N+M) where N is the number of subscribers of the channel and M the number of patterns that match it.",
+     .since = "9.1.0",
+     .args = args_gateway_receivers, .arg_count = 1},
+    {.name = "subscribe",
+     .proc = gatewaySubscribeCommand,
+     .arity = -3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_ARRAY,
+     .group = "cluster",
+     .summary = "Sends messages of shard channels over this connection; after GATEWAY LINK alone.",
+     .complexity = "O(N) where N is the number of channels.",
+     .since = "9.1.0",
+     .args = args_gateway_subscribe, .arg_count = 1},
+    {.name = "track",
+     .proc = gatewayTrackCommand,
+     .arity = -2,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Tracks the keys of the next request for the clients of a gateway, or keys with prefixes; after GATEWAY LINK alone.",
+     .complexity = "O(N) where N is the number of prefixes.",
+     .since = "9.1.0",
+     .args = args_gateway_track, .arg_count = 4},
+    {.name = "unsubscribe",
+     .proc = gatewayUnsubscribeCommand,
+     .arity = 3,
+     .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
+     .categories = CAT(FAST) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Sends no more messages of a shard channel; after GATEWAY LINK alone.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .args = args_gateway_receivers, .arg_count = 1},
 };
 
 static const commandHistory history_geoadd[] = {
@@ -4930,10 +5004,6 @@ static const commandArg args_ssubscribe[] = {
     {.name = "shardchannel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
-static const commandArg args_subscribe[] = {
-    {.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
-};
-
 static const commandArg args_sunioncard[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
@@ -6367,7 +6437,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.",
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
-     .subs = subs_gateway, .sub_count = 2},
+     .subs = subs_gateway, .sub_count = 7},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,
@@ -8599,7 +8669,7 @@ const commandSpec serverCommands[] = {
      .summary = "Listens for messages published to channels.",
      .complexity = "O(N) where N is the number of channels to subscribe to.",
      .since = "2.0.0",
-     .args = args_subscribe, .arg_count = 1},
+     .args = args_gateway_subscribe, .arg_count = 1},
     {.name = "substr",
      .proc = substrCommand,
      .arity = 4,

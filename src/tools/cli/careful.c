@@ -4,6 +4,7 @@
 #include "tools/cli/careful.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "tools/cli/info.h"
@@ -25,6 +26,7 @@ typedef struct danger {
     measureProc *measure;
     int64_t limit;    /* up to here nothing is asked */
     const char *what; /* for people; # stands for the measure */
+    bool in_slices;   /* harmless on a server that runs it in slices */
 } danger;
 
 static valkeyReply *ask(const commandRunner *r, const char *command, const str *key) {
@@ -75,32 +77,42 @@ static int64_t elements(const commandRunner *r, const words *command) {
 }
 
 static const danger dangers[] = {
-    {"FLUSHALL", keysOfAll, 0, "deletes all # keys of all databases"},
-    {"FLUSHDB", keysHere, 0, "deletes all # keys of this database"},
-    {"KEYS", keysHere, MANY_KEYS, "stops the server while it looks at # keys (SCAN does not)"},
-    {"DEL", bytesOfKeys, LARGE_BYTES, "deletes # bytes"},
-    {"UNLINK", bytesOfKeys, LARGE_BYTES, "deletes # bytes"},
-    {"SMEMBERS", elements, MANY_ELEMENTS, "reads # elements at once (SSCAN does not)"},
-    {"HGETALL", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)"},
-    {"HKEYS", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)"},
-    {"HVALS", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)"},
-    {"SORT", elements, MANY_ELEMENTS, "sorts # elements"},
-    {"SHUTDOWN", NULL, 0, "ends the server"},
-    {"REPLICAOF", NULL, 0, "may replace all data of this server"},
-    {"SLAVEOF", NULL, 0, "may replace all data of this server"},
-    {"FAILOVER", NULL, 0, "gives the role of the primary away"},
-    {"CLUSTER FAILOVER", NULL, 0, "takes the role of the primary"},
-    {"CLUSTER RESET", NULL, 0, "takes this node out of its cluster"},
-    {"CLUSTER FLUSHSLOTS", NULL, 0, "makes this node serve no slots"},
-    {"CLUSTER FLUSHSLOT", NULL, 0, "deletes all keys of a slot"},
-    {"CLUSTER DELSLOTS", NULL, 0, "makes this node not serve the slots"},
-    {"CLUSTER DELSLOTSRANGE", NULL, 0, "makes this node not serve the slots"},
-    {"SWAPDB", NULL, 0, "exchanges two databases for all clients"},
-    {"FUNCTION FLUSH", NULL, 0, "deletes all functions"},
-    {"FUNCTION RESTORE", NULL, 0, "may replace functions"},
-    {"MONITOR", NULL, 0, "makes every request of a busy server slower"},
-    {"DEBUG", NULL, 0, "may stop or end the server"},
+    {"FLUSHALL", keysOfAll, 0, "deletes all # keys of all databases", false},
+    {"FLUSHDB", keysHere, 0, "deletes all # keys of this database", false},
+    {"KEYS", keysHere, MANY_KEYS, "stops the server while it looks at # keys (SCAN does not)",
+     true},
+    {"DEL", bytesOfKeys, LARGE_BYTES, "deletes # bytes", false},
+    {"UNLINK", bytesOfKeys, LARGE_BYTES, "deletes # bytes", false},
+    {"SMEMBERS", elements, MANY_ELEMENTS, "reads # elements at once (SSCAN does not)", true},
+    {"HGETALL", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)", true},
+    {"HKEYS", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)", true},
+    {"HVALS", elements, MANY_ELEMENTS, "reads # fields at once (HSCAN does not)", true},
+    {"SORT", elements, MANY_ELEMENTS, "sorts # elements", false},
+    {"SHUTDOWN", NULL, 0, "ends the server", false},
+    {"REPLICAOF", NULL, 0, "may replace all data of this server", false},
+    {"SLAVEOF", NULL, 0, "may replace all data of this server", false},
+    {"FAILOVER", NULL, 0, "gives the role of the primary away", false},
+    {"CLUSTER FAILOVER", NULL, 0, "takes the role of the primary", false},
+    {"CLUSTER RESET", NULL, 0, "takes this node out of its cluster", false},
+    {"CLUSTER FLUSHSLOTS", NULL, 0, "makes this node serve no slots", false},
+    {"CLUSTER FLUSHSLOT", NULL, 0, "deletes all keys of a slot", false},
+    {"CLUSTER DELSLOTS", NULL, 0, "makes this node not serve the slots", false},
+    {"CLUSTER DELSLOTSRANGE", NULL, 0, "makes this node not serve the slots", false},
+    {"SWAPDB", NULL, 0, "exchanges two databases for all clients", false},
+    {"FUNCTION FLUSH", NULL, 0, "deletes all functions", false},
+    {"FUNCTION RESTORE", NULL, 0, "may replace functions", false},
+    {"MONITOR", NULL, 0, "makes every request of a busy server slower", false},
+    {"DEBUG", NULL, 0, "may stop or end the server", false},
 };
+
+/* True if the server runs reads of many elements in slices (command-slice-us), beside the commands
+ * of others. */
+static bool hasSlices(const commandRunner *r) {
+    valkeyReply *reply = ask(r, "CONFIG GET command-slice-us", NULL);
+    bool has = reply->elements == 2 && strcmp(reply->element[1]->str, "0") != 0;
+    freeReplyObject(reply);
+    return has;
+}
 
 /* What the command would do; false if it is harmless. */
 static bool describe(const commandRunner *r, const words *command, str *out) {
@@ -108,7 +120,7 @@ static bool describe(const commandRunner *r, const words *command, str *out) {
         const danger *d = &dangers[i];
         if (!wordsBegin(command, d->command)) continue;
         int64_t amount = d->measure ? d->measure(r, command) : 1;
-        if (amount <= d->limit) return false;
+        if (amount <= d->limit || (d->in_slices && hasSlices(r))) return false;
         strAppendFormat(out, "%s ", d->command);
         for (const char *at = d->what; *at; at++) {
             if (*at == '#') {

@@ -10,6 +10,7 @@ int test_dictionary_trainer(void);
 int test_execute(void);
 int test_filter(void);
 int test_hooks(void);
+int test_job_turns(void);
 int test_measure(void);
 int test_pause(void);
 int test_propagate(void);
@@ -30,6 +31,7 @@ int main(void) {
     failed += test_execute();
     failed += test_filter();
     failed += test_hooks();
+    failed += test_job_turns();
     failed += test_measure();
     failed += test_pause();
     failed += test_propagate();

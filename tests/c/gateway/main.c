@@ -2,6 +2,7 @@
  *
  * C tests of gateway/. */
 int test_reply_order(void);
+int test_info(void);
 int test_merge(void);
 int test_split(void);
 int test_route(void);
@@ -9,6 +10,7 @@ int test_scan(void);
 
 int main(void) {
     int failed = test_reply_order();
+    failed += test_info();
     failed += test_merge();
     failed += test_split();
     failed += test_route();

@@ -71,6 +71,35 @@ static void test_single(void **state) {
     MERGED(MERGE_ANY_ONE, "$-1\r\n", "$-1\r\n");
 }
 
+static void test_nodes(void **state) {
+    (void)state;
+    MERGED(MERGE_ANY_OK, "+OK\r\n", "-NOTBUSY x\r\n", "+OK\r\n", "-NOTBUSY y\r\n");
+    MERGED(MERGE_ANY_OK, "-NOTBUSY y\r\n", "-NOTBUSY x\r\n", "-NOTBUSY y\r\n");
+    MERGED(MERGE_LEAST, ":-1\r\n", ":3\r\n", ":-1\r\n", ":2\r\n");
+    MERGED(MERGE_LEAST, "*2\r\n:0\r\n:1\r\n", "*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:4\r\n");
+    MERGED(MERGE_LEAST, "-ERR x\r\n", ":1\r\n", "-ERR x\r\n");
+    MERGED(MERGE_LEAST, MALFORMED, ":1\r\n", "*1\r\n:1\r\n");
+    MERGED(MERGE_LEAST, MALFORMED, "*1\r\n:1\r\n", "*2\r\n:1\r\n:1\r\n");
+    MERGED(MERGE_UNION, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", "*2\r\n$1\r\nb\r\n$1\r\na\r\n",
+           "*0\r\n", "*2\r\n$1\r\nc\r\n$1\r\nb\r\n");
+    MERGED(MERGE_UNION, "*0\r\n", "*0\r\n");
+    MERGED(MERGE_UNION, MALFORMED, "*0\r\n", ":1\r\n");
+    MERGED(MERGE_COUNTS, "*4\r\n$1\r\na\r\n:3\r\n$1\r\nb\r\n:0\r\n",
+           "*4\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n:0\r\n", "*4\r\n$1\r\na\r\n:2\r\n$1\r\nb\r\n:0\r\n");
+    MERGED(MERGE_COUNTS, MALFORMED, "*2\r\n$1\r\na\r\n:1\r\n", "*0\r\n");
+}
+
+static void test_bulk(void **state) {
+    (void)state;
+    assert_true(sliceEqual(mergeBulk(SLICE("$2\r\nab\r\n")), SLICE("ab")));
+    assert_int_equal(0, mergeBulk(SLICE("$-1\r\n")).len);
+    assert_int_equal(0, mergeBulk(SLICE("_\r\n")).len);
+    assert_int_equal(0, mergeBulk(SLICE("+OK\r\n")).len);
+    slice items[2];
+    assert_int_equal(2, mergeItems(SLICE(">2\r\n$10\r\ninvalidate\r\n*0\r\n"), items, 2));
+    assert_true(sliceEqual(items[1], SLICE("*0\r\n")));
+}
+
 static void test_items(void **state) {
     (void)state;
     slice items[2];
@@ -88,7 +117,8 @@ static void test_items(void **state) {
 int test_merge(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sum),    cmocka_unit_test(test_values), cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_single), cmocka_unit_test(test_items),
+        cmocka_unit_test(test_single), cmocka_unit_test(test_nodes),  cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_items),
     };
     return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
 }

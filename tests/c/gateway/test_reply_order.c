@@ -50,7 +50,9 @@ static void test_later_replies_wait(void **state) {
     fill(&o, &b, "B");
     take(&o, "");
     assert_int_equal(4, o.bytes);
+    assert_true(replyOrderWaits(&o));
     fill(&o, &a, "A");
+    assert_false(replyOrderWaits(&o));
     take(&o, "AxyB");
     assert_int_equal(2, left_count);
     assert_false(replyOrderIsEmpty(&o));

@@ -28,6 +28,10 @@ static void test_rows(void **state) {
     assert_int_equal(ROUTE_REFUSED, kindOf("himport|set", &any));
     assert_non_null(routeOf(SLICE("himport|set"), &any).why);
     assert_int_equal(ROUTE_ALL, kindOf("script|load", &any));
+    route scan = routeOf(SLICE("scan"), &any), sets = routeOf(SLICE("sunion"), &any);
+    assert_int_equal(ROUTE_FETCH, sets.kind);
+    assert_true(routeIsQueued(&sets));
+    assert_false(routeIsQueued(&scan));
     assert_true(routeMayBeQueued(SLICE("ping")));
     assert_false(routeMayBeQueued(SLICE("config|get")));
 }

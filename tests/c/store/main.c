@@ -5,6 +5,7 @@
 
 int test_compact(void);
 int test_compressed(void);
+int test_compressed_packed(void);
 int test_db(void);
 int test_dictionary(void);
 int test_evict(void);
@@ -36,6 +37,7 @@ int main(void) {
     int failed = 0;
     failed += test_compact();
     failed += test_compressed();
+    failed += test_compressed_packed();
     failed += test_db();
     failed += test_dictionary();
     failed += test_evict();

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "store/object.h"
+#include "store/store.h"
 
 /* A build in which everything takes many times longer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -34,5 +35,13 @@ bool testSurvives(void (*proc)(void));
 robj *testCopied(robj *o);
 /* Group teardown: fails if an object is left; the store of objects is given back. */
 int testNoObjects(void **state);
+
+/* Copies a key to another one, in place of what is there. */
+static inline status copyKey(const dbKey *from, const dbKey *to) {
+    robj *copy;
+    status st = dbCopy(from, to, &copy);
+    if (st == OK) dbPut(to, copy);
+    return st;
+}
 
 #endif

@@ -138,7 +138,7 @@ static void passOn(int d, int index, bool copy) {
     (void)dbDelete(to.db, to.key, to.hash, lookAt(model.now_ms));
     *to_model = *from_model;
     if (copy) {
-        assert_int_equal(dbCopy(&from, &to), OK);
+        assert_int_equal(copyKey(&from, &to), OK);
     } else {
         dbMove(&from, &to);
         from_model->there = false;
@@ -387,7 +387,7 @@ static void aCopyOfALargeValueSharesIt(void **state) {
     memset(bytes->bytes, 'x', bytes->len = 5000);
     robj *old = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbSetString(a.db, a.key, &found, old, SLICE(""), blobRetain(bytes), OBJECT_NO_EXPIRE);
-    assert_int_equal(dbCopy(&a, &b), OK);
+    assert_int_equal(copyKey(&a, &b), OK);
     assert_int_equal(bytes->refs, 3);
     assert_ptr_equal(objectPointer(dbPeek(b.db, b.key, b.hash)), bytes);
     assert_int_equal(storeFlush(keyspaceMain(), false), 2);

@@ -541,7 +541,7 @@ static void moveOrCopy(db *d, slice key, uint64_t hash, bool copies) {
     to.hash = storeHash(to.key);
     if (!dbPeek(d, key, hash) || dbPeek(to.db, to.key, to.hash)) return;
     if (copies) {
-        assert_int_equal(dbCopy(&from, &to), OK);
+        assert_int_equal(copyKey(&from, &to), OK);
     } else {
         dbMove(&from, &to);
     }

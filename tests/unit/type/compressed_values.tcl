@@ -3,57 +3,17 @@
 
 source $::tests_dir/support/replication.tcl
 source $::tests_dir/support/frames.tcl
+source $::tests_dir/support/compressed.tcl
 
 proc record {i} {
     set form {{"name":"package-%d","version":"1.2.%d","license":"MIT","dependencies":{"left":"^1.0.0","right":"^2.0.0"}}}
     format $form $i $i
 }
 
-# Makes the key compressed.
-proc compress {key} {assert_equal 1 [r debug compress $key]}
-proc is_compressed {key} {expr {[r debug compressed $key] > 0}}
-
-proc save_in_background {} {
-    r bgsave
-    info_is rdb_bgsave_in_progress 0
-    assert_equal ok [info_field rdb_last_bgsave_status]
-}
-
-proc rewritten {} {
-    info_is aof_rewrite_in_progress 0
-    info_is aof_rewrite_scheduled 0
-    assert_equal ok [info_field aof_last_bgrewrite_status]
-}
-
 # A key that was not used for a long time.
 proc set_idle {key value} {
     r set $key $value
     r restore $key 0 [r dump $key] replace idletime 100000
-}
-
-# Runs the script in both databases. `Z key` in it compresses the value of a key, where it can be. Replies, values,
-# encodings and expiry times must be the same.
-proc both {name script} {
-    upvar 1 v v w w future future
-    foreach db {9 0} {
-        r select $db
-        r flushall
-        set log {}
-        foreach line [split [string trim $script] \n] {
-            set words [lmap word [string trim $line] {subst -nobackslashes -nocommands $word}]
-            if {[lindex $words 0] eq "Z"} {
-                if {$db == 0} {compress [lindex $words 1]}
-                continue
-            }
-            lappend log $words [catch {r {*}$words} reply] $reply
-        }
-        foreach key [lsort [r keys *]] {
-            lappend log $key [r debug digest-value $key] [r object encoding $key] [r pexpiretime $key] [r type $key]
-            if {[r type $key] eq "string"} {lappend log [r strlen $key] [r get $key] [r dump $key]}
-        }
-        set logs($db) $log
-    }
-    assert_equal $logs(9) $logs(0) $name
 }
 
 if {"zstd" ni [built_codecs]} {
@@ -339,7 +299,7 @@ start_server {tags {string with:zstd} overrides {enable-debug-command yes enable
 
     test {values that would gain nothing or are numbers, long or of other types are left alone} {
         r mset pkg:1 1234567890 pkg:2 short pkg:3 [string repeat $v 2000]
-        r lpush pkg:4 $v
+        r xadd pkg:4 * field $v
         foreach key {pkg:1 pkg:2 pkg:3 pkg:4} {assert_equal 0 [r debug compress $key] $key}
         set noise {}
         for {set i 0} {$i < 200} {incr i} {append noise [format %c [expr {int(rand() * 250)}]]}
@@ -638,5 +598,61 @@ start_server {tags {string with:zstd} overrides {enable-debug-command yes save {
         assert_equal {299 298} [r sort list by pkg:* limit 0 2]
         assert_equal 300 [info_field compressed_values]
         assert {[info_field used_memory_peak] < $peak + $plain / 4}
+    }
+
+    test {SORT of a compressed list by compressed values, which it gets, too} {
+        r flushall
+        for {set i 0} {$i < 60} {incr i} {
+            set name "version-dependencies-license-$i"
+            r set pkg:$name "[expr {100 - $i}]\x00[record $i]"
+            r rpush pkg:list $name
+            r rpush plain $name
+        }
+        set calls {{by pkg:* limit 0 20} {by pkg:* get # get pkg:* desc} {by nosort get pkg:* get #} {alpha get pkg:*}}
+        set expected [lmap call $calls {r sort plain {*}$call}]
+        foreach key [r keys pkg:*] {compress $key}
+        set packed [info_field compressed_values]
+        assert_equal 61 $packed
+        foreach call $calls reply $expected {assert_equal $reply [r sort pkg:list {*}$call] $call}
+        assert_equal $packed [info_field compressed_values]
+    }
+
+    test {PFCOUNT and PFMERGE in slices read compressed values, one at a time} {
+        r flushall
+        r debug value-dictionary hll: [record 7]
+        r config set hll-sparse-max-bytes 0
+        set keys {}
+        for {set i 0} {$i < 300} {incr i} {
+            r pfadd hll:$i $i a$i [expr {$i / 2}]
+            lappend keys hll:$i
+        }
+        r config set hll-sparse-max-bytes 3000
+        set calls [list [list pfcount {*}$keys] [list pfmerge merged {*}$keys] {pfcount merged}]
+        set expected [lmap call $calls {r {*}$call}]
+        foreach key $keys {compress $key}
+        set slice_us [lindex [r config get command-slice-us] 1]
+        foreach us {0 1} {
+            r config set command-slice-us $us
+            r del merged
+            foreach call $calls reply $expected {assert_equal $reply [r {*}$call] "$us: [lrange $call 0 1]"}
+            assert_equal 300 [info_field compressed_values]
+        }
+        # Others read them, and want to change one, while a job reads them.
+        set done [info_field jobs_done]
+        r debug pause-jobs 1
+        set reader [connect]
+        $reader -send {*}[lindex $calls 0]
+        wait_for_condition 600 50 {[info_field jobs_running] > 0} else {fail "no job has begun"}
+        foreach key [lrange $keys 100 149] {
+            r get $key
+            r debug compress $key
+        }
+        set writer [connect]
+        $writer -send pfadd hll:200 new
+        r debug pause-jobs 0
+        assert_equal [lindex $expected 0] [$reader -read]
+        assert_equal 1 [$writer -read]
+        assert {[info_field jobs_done] > $done}
+        r config set command-slice-us $slice_us
     }
 }

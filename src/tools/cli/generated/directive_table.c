@@ -64,6 +64,7 @@ const knownDirective knownDirectives[] = {
     {"cluster-config-save-behavior", "sync", NULL},
     {"cluster-databases", "1", NULL},
     {"cluster-enabled", "no", NULL},
+    {"cluster-gateway-fetch", "0", NULL},
     {"cluster-gateway-port", "0", NULL},
     {"cluster-gateway-retry-ms", "5000", NULL},
     {"cluster-link-sendbuf-limit", "0", NULL},
@@ -332,4 +333,4 @@ const knownDirective knownDirectives[] = {
     {"zset-refuse-empty-bounds", "no", NULL},
 };
 
-const int knownDirectiveCount = 326;
+const int knownDirectiveCount = 327;

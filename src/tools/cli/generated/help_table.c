@@ -814,39 +814,34 @@ static const helpArgument arguments180[] = {
     {"bytes", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments181[] = {
+    {"channel", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments182[] = {
+    {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments183[] = {
+    {"cache", "CACHE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"silent", "SILENT", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"none", "NONE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
+};
+static const helpArgument arguments184[] = {
+    {"channel", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments185[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments182[] = {
+static const helpArgument arguments186[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments183[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments181, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments182, 3},
-};
-static const helpArgument arguments184[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments185[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments184, 4},
-};
-static const helpArgument arguments186[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments187[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments185, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments186, 3},
 };
 static const helpArgument arguments188[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -855,55 +850,49 @@ static const helpArgument arguments188[] = {
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments189[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member1", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member2", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments188, 4},
 };
 static const helpArgument arguments190[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments191[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments192[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments188, 4},
-    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments189, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments190, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments191, 2},
-};
-static const helpArgument arguments193[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments194[] = {
+static const helpArgument arguments193[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments195[] = {
+static const helpArgument arguments194[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments195[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments196[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments193, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments192, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments194, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments195, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments193, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments194, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments195, 2},
 };
 static const helpArgument arguments197[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
@@ -920,12 +909,9 @@ static const helpArgument arguments199[] = {
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments200[] = {
-    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
-    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments201[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"unit", NULL, HELP_ONEOF, 0, arguments197, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -933,382 +919,393 @@ static const helpArgument arguments201[] = {
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments198, 2},
     {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments199, 2},
-    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments200, 2},
 };
-static const helpArgument arguments202[] = {
+static const helpArgument arguments201[] = {
     {"m", "M", HELP_TOKEN, 0, NULL, 0},
     {"km", "KM", HELP_TOKEN, 0, NULL, 0},
     {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
     {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments203[] = {
+static const helpArgument arguments202[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments204[] = {
+static const helpArgument arguments203[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments204[] = {
+    {"key", "STORE", HELP_TEXT, 0, NULL, 0},
+    {"key", "STOREDIST", HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments205[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments202, 4},
+    {"unit", NULL, HELP_ONEOF, 0, arguments201, 4},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments203, 2},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments204, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments202, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments203, 2},
+    {"store", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments204, 2},
 };
 static const helpArgument arguments206[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments207[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments206, 2},
-};
-static const helpArgument arguments208[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments209[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments208, 4},
-};
-static const helpArgument arguments210[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments211[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments210, 4},
-};
-static const helpArgument arguments212[] = {
-    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments213[] = {
-    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments212, 2},
-};
-static const helpArgument arguments214[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments209, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments211, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments213, 2},
-};
-static const helpArgument arguments215[] = {
-    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
-    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments216[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments217[] = {
+static const helpArgument arguments208[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments209[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments207, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments214, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments215, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments216, 2},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"radius", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments206, 4},
+    {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments207, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments208, 2},
+};
+static const helpArgument arguments210[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments211[] = {
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments210, 2},
+};
+static const helpArgument arguments212[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments213[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments212, 4},
+};
+static const helpArgument arguments214[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments215[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments214, 4},
+};
+static const helpArgument arguments216[] = {
+    {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments217[] = {
+    {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments216, 2},
+};
+static const helpArgument arguments218[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments213, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments215, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments217, 2},
+};
+static const helpArgument arguments219[] = {
+    {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
+    {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments220[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments221[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments211, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments218, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments219, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments220, 2},
     {"withcoord", "WITHCOORD", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withdist", "WITHDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"withhash", "WITHHASH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments218[] = {
+static const helpArgument arguments222[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
-};
-static const helpArgument arguments219[] = {
-    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
-    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments218, 2},
-};
-static const helpArgument arguments220[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments221[] = {
-    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments220, 4},
-};
-static const helpArgument arguments222[] = {
-    {"m", "M", HELP_TOKEN, 0, NULL, 0},
-    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
-    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
-    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments223[] = {
-    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
-    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"unit", NULL, HELP_ONEOF, 0, arguments222, 4},
+    {"member", "FROMMEMBER", HELP_TEXT, 0, NULL, 0},
+    {"fromlonlat", "FROMLONLAT", HELP_BLOCK, 0, arguments222, 2},
 };
 static const helpArgument arguments224[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments225[] = {
+    {"radius", "BYRADIUS", HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments224, 4},
+};
+static const helpArgument arguments226[] = {
+    {"m", "M", HELP_TOKEN, 0, NULL, 0},
+    {"km", "KM", HELP_TOKEN, 0, NULL, 0},
+    {"ft", "FT", HELP_TOKEN, 0, NULL, 0},
+    {"mi", "MI", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments227[] = {
+    {"width", "BYBOX", HELP_DOUBLE, 0, NULL, 0},
+    {"height", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"unit", NULL, HELP_ONEOF, 0, arguments226, 4},
+};
+static const helpArgument arguments228[] = {
     {"longitude", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"latitude", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments225[] = {
+static const helpArgument arguments229[] = {
     {"num-vertices", "BYPOLYGON", HELP_INTEGER, 0, NULL, 0},
-    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments224, 2},
+    {"vertices", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments228, 2},
 };
-static const helpArgument arguments226[] = {
-    {"circle", NULL, HELP_BLOCK, 0, arguments221, 2},
-    {"box", NULL, HELP_BLOCK, 0, arguments223, 3},
-    {"polygon", NULL, HELP_BLOCK, 0, arguments225, 2},
+static const helpArgument arguments230[] = {
+    {"circle", NULL, HELP_BLOCK, 0, arguments225, 2},
+    {"box", NULL, HELP_BLOCK, 0, arguments227, 3},
+    {"polygon", NULL, HELP_BLOCK, 0, arguments229, 2},
 };
-static const helpArgument arguments227[] = {
+static const helpArgument arguments231[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments228[] = {
+static const helpArgument arguments232[] = {
     {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
     {"any", "ANY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments229[] = {
+static const helpArgument arguments233[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments219, 2},
-    {"by", NULL, HELP_ONEOF, 0, arguments226, 3},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments227, 2},
-    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments228, 2},
+    {"from", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments223, 2},
+    {"by", NULL, HELP_ONEOF, 0, arguments230, 3},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments231, 2},
+    {"count-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments232, 2},
     {"storedist", "STOREDIST", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments230[] = {
+static const helpArgument arguments234[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments231[] = {
+static const helpArgument arguments235[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments232[] = {
+static const helpArgument arguments236[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments233[] = {
+static const helpArgument arguments237[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments234[] = {
+static const helpArgument arguments238[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments233, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments237, 5},
 };
-static const helpArgument arguments235[] = {
+static const helpArgument arguments239[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments236[] = {
+static const helpArgument arguments240[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments237[] = {
+static const helpArgument arguments241[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments238[] = {
+static const helpArgument arguments242[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments239[] = {
+static const helpArgument arguments243[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments240[] = {
+static const helpArgument arguments244[] = {
     {"protover", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments239, 2},
+    {"auth", "AUTH", HELP_BLOCK, HELP_OPTIONAL, arguments243, 2},
     {"clientname", "SETNAME", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments241[] = {
-    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments240, 3},
-};
-static const helpArgument arguments242[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments243[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments244[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments245[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments243, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments244, 2},
+    {"arguments", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments244, 3},
 };
 static const helpArgument arguments246[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments247[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments247[] = {
+static const helpArgument arguments248[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments248[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments246, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments247, 2},
 };
 static const helpArgument arguments249[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments247, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments248, 2},
 };
 static const helpArgument arguments250[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments249, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments251[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments252[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments250, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments251, 2},
 };
 static const helpArgument arguments253[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments254[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
+static const helpArgument arguments254[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments253, 2},
+};
 static const helpArgument arguments255[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments254, 2},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments256[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments257[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments258[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments259[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments258, 2},
+};
+static const helpArgument arguments260[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments257[] = {
+static const helpArgument arguments261[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments258[] = {
+static const helpArgument arguments262[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments256, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments257, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments260, 5},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments261, 2},
 };
-static const helpArgument arguments259[] = {
+static const helpArgument arguments263[] = {
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments260[] = {
+static const helpArgument arguments264[] = {
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments261[] = {
+static const helpArgument arguments265[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"fieldset", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments262[] = {
+static const helpArgument arguments266[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments263[] = {
+static const helpArgument arguments267[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments264[] = {
+static const helpArgument arguments268[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments265[] = {
+static const helpArgument arguments269[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments266[] = {
+static const helpArgument arguments270[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments267[] = {
+static const helpArgument arguments271[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments268[] = {
+static const helpArgument arguments272[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments267, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments271, 2},
 };
-static const helpArgument arguments269[] = {
+static const helpArgument arguments273[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"cpu", "CPU", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"net", "NET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments270[] = {
+static const helpArgument arguments274[] = {
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"slot", NULL, HELP_INTEGER, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments271[] = {
-    {"metrics", "METRICS", HELP_BLOCK, 0, arguments269, 3},
+static const helpArgument arguments275[] = {
+    {"metrics", "METRICS", HELP_BLOCK, 0, arguments273, 3},
     {"k", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"seconds", "DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"ratio", "SAMPLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments270, 2},
-};
-static const helpArgument arguments272[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments273[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments272, 2},
-};
-static const helpArgument arguments274[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments275[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"slots", "SLOTS", HELP_BLOCK, HELP_OPTIONAL, arguments274, 2},
 };
 static const helpArgument arguments276[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments274, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments275, 2},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments277[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments276, 2},
+};
+static const helpArgument arguments278[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments278[] = {
+static const helpArgument arguments279[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments279[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments277, 4},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments278, 2},
 };
 static const helpArgument arguments280[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments278, 4},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments279, 2},
 };
 static const helpArgument arguments281[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments280, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments282[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -1316,136 +1313,154 @@ static const helpArgument arguments282[] = {
 };
 static const helpArgument arguments283[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments281, 4},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments282, 2},
 };
 static const helpArgument arguments284[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments285[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments284, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments284, 2},
 };
 static const helpArgument arguments286[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments287[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments286, 2},
+};
+static const helpArgument arguments288[] = {
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments289[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments288, 2},
+};
+static const helpArgument arguments290[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"novalues", "NOVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments287[] = {
+static const helpArgument arguments291[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments288[] = {
+static const helpArgument arguments292[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments287, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments291, 2},
 };
-static const helpArgument arguments289[] = {
+static const helpArgument arguments293[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments290[] = {
+static const helpArgument arguments294[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments291[] = {
+static const helpArgument arguments295[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments292[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments293[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments292, 2},
-};
-static const helpArgument arguments294[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments289, 2},
-    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments290, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments291, 5},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments293, 2},
-};
-static const helpArgument arguments295[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments296[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments297[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments296, 2},
 };
 static const helpArgument arguments298[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments293, 2},
+    {"fields-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments294, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments295, 5},
     {"fields", "FIELDS", HELP_BLOCK, 0, arguments297, 2},
 };
 static const helpArgument arguments299[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments300[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments301[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments302[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments301, 2},
 };
 static const helpArgument arguments303[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments304[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments305[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments306[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"increment", NULL, HELP_DOUBLE, 0, NULL, 0},
+};
+static const helpArgument arguments307[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments304[] = {
+static const helpArgument arguments308[] = {
     {"byint", "BYINT", HELP_INTEGER, 0, NULL, 0},
     {"byfloat", "BYFLOAT", HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments305[] = {
+static const helpArgument arguments309[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"persist", "PERSIST", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments306[] = {
+static const helpArgument arguments310[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments303, 2},
-    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments304, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments307, 2},
+    {"increment", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments308, 2},
     {"lower", "LBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
     {"upper", "UBOUND", HELP_DOUBLE, HELP_OPTIONAL, NULL, 0},
     {"saturate", "SATURATE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments305, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments309, 5},
     {"enx", "ENX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments307[] = {
+static const helpArgument arguments311[] = {
     {"section", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments308[] = {
+static const helpArgument arguments312[] = {
     {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments309[] = {
+static const helpArgument arguments313[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments310[] = {
+static const helpArgument arguments314[] = {
     {"command", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments311[] = {
+static const helpArgument arguments315[] = {
     {"event", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments312[] = {
+static const helpArgument arguments316[] = {
     {"event", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments313[] = {
+static const helpArgument arguments317[] = {
     {"key1", NULL, HELP_TEXT, 0, NULL, 0},
     {"key2", NULL, HELP_TEXT, 0, NULL, 0},
     {"len", "LEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
@@ -1453,321 +1468,305 @@ static const helpArgument arguments313[] = {
     {"min-match-len", "MINMATCHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withmatchlen", "WITHMATCHLEN", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments314[] = {
+static const helpArgument arguments318[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments315[] = {
+static const helpArgument arguments319[] = {
     {"before", "BEFORE", HELP_TOKEN, 0, NULL, 0},
     {"after", "AFTER", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments316[] = {
+static const helpArgument arguments320[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments315, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments319, 2},
     {"pivot", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments317[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments318[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments319[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments320[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments318, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments319, 2},
-};
 static const helpArgument arguments321[] = {
-    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
-    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments322[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments323[] = {
-    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
-    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
-};
-static const helpArgument arguments324[] = {
-    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
-    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments325[] = {
-    {"limit", NULL, HELP_ONEOF, 0, arguments323, 2},
-    {"ordering", NULL, HELP_ONEOF, 0, arguments324, 2},
-};
-static const helpArgument arguments326[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
-    {"wherefrom", NULL, HELP_ONEOF, 0, arguments321, 2},
-    {"whereto", NULL, HELP_ONEOF, 0, arguments322, 2},
-    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments325, 2},
-};
-static const helpArgument arguments327[] = {
     {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
     {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
 };
+static const helpArgument arguments324[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments322, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments323, 2},
+};
+static const helpArgument arguments325[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments326[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments327[] = {
+    {"count", "COUNT", HELP_INTEGER, 0, NULL, 0},
+    {"exactly-count", "EXACTLY", HELP_INTEGER, 0, NULL, 0},
+};
 static const helpArgument arguments328[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments327, 2},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"obo", "OBO", HELP_TOKEN, 0, NULL, 0},
+    {"bulk", "BULK", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments329[] = {
-    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"limit", NULL, HELP_ONEOF, 0, arguments327, 2},
+    {"ordering", NULL, HELP_ONEOF, 0, arguments328, 2},
 };
 static const helpArgument arguments330[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"wherefrom", NULL, HELP_ONEOF, 0, arguments325, 2},
+    {"whereto", NULL, HELP_ONEOF, 0, arguments326, 2},
+    {"amount", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments329, 2},
+};
+static const helpArgument arguments331[] = {
+    {"left", "LEFT", HELP_TOKEN, 0, NULL, 0},
+    {"right", "RIGHT", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments332[] = {
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"where", NULL, HELP_ONEOF, 0, arguments331, 2},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments333[] = {
+    {"version", "VERSION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments334[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments331[] = {
+static const helpArgument arguments335[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
     {"rank", "RANK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"num-matches", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"len", "MAXLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments332[] = {
+static const helpArgument arguments336[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments333[] = {
+static const helpArgument arguments337[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments334[] = {
+static const helpArgument arguments338[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments335[] = {
+static const helpArgument arguments339[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments336[] = {
+static const helpArgument arguments340[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
     {"element", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments337[] = {
+static const helpArgument arguments341[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments338[] = {
+static const helpArgument arguments342[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments339[] = {
+static const helpArgument arguments343[] = {
     {"count", "SAMPLES", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments340[] = {
+static const helpArgument arguments344[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments341[] = {
+static const helpArgument arguments345[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments342[] = {
+static const helpArgument arguments346[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"empty-string", "\"\"", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments343[] = {
+static const helpArgument arguments347[] = {
     {"username", NULL, HELP_TEXT, 0, NULL, 0},
     {"password", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments344[] = {
+static const helpArgument arguments348[] = {
     {"password", "AUTH", HELP_TEXT, 0, NULL, 0},
-    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments343, 2},
+    {"auth2", "AUTH2", HELP_BLOCK, 0, arguments347, 2},
 };
-static const helpArgument arguments345[] = {
+static const helpArgument arguments349[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"key-selector", NULL, HELP_ONEOF, 0, arguments342, 2},
+    {"key-selector", NULL, HELP_ONEOF, 0, arguments346, 2},
     {"destination-db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
     {"copy", "COPY", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments344, 2},
+    {"authentication", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments348, 2},
     {"key", "KEYS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments346[] = {
+static const helpArgument arguments350[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
     {"arg", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments347[] = {
+static const helpArgument arguments351[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments348[] = {
+static const helpArgument arguments352[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments347, 2},
+    {"configs", "CONFIG", HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, arguments351, 2},
     {"args", "ARGS", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments349[] = {
+static const helpArgument arguments353[] = {
     {"name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments350[] = {
+static const helpArgument arguments354[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"db", NULL, HELP_INTEGER, 0, NULL, 0},
     {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments351[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments352[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments351, 2},
-};
-static const helpArgument arguments353[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments354[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments355[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments356[] = {
-    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments353, 2},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments354, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments355, 5},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments355, 2},
 };
 static const helpArgument arguments357[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments358[] = {
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments357, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments359[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments360[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments357, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments358, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments359, 5},
 };
 static const helpArgument arguments361[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments362[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments361, 2},
 };
 static const helpArgument arguments363[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments364[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments365[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments364, 4},
 };
 static const helpArgument arguments366[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments367[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments368[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments367[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments366, 4},
-};
-static const helpArgument arguments368[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments369[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments368, 4},
 };
 static const helpArgument arguments370[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments371[] = {
-    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments370, 4},
 };
 static const helpArgument arguments372[] = {
-    {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments373[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments374[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments375[] = {
+    {"subcommand", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments376[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sourcekey", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments377[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments378[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments379[] = {
-    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"prefix", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments380[] = {
-    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments379, 2},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments381[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"query", NULL, HELP_TEXT, 0, NULL, 0},
-    {"length", "LENGTH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments380, 2},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments382[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments383[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments383[] = {
-    {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments382, 2},
-};
 static const helpArgument arguments384[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments383, 2},
+    {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments383, 2},
 };
 static const helpArgument arguments385[] = {
-    {"field", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"query", NULL, HELP_TEXT, 0, NULL, 0},
+    {"length", "LENGTH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments384, 2},
 };
 static const helpArgument arguments386[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments385, 2},
+    {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments387[] = {
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
@@ -1778,677 +1777,693 @@ static const helpArgument arguments388[] = {
     {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments387, 2},
 };
 static const helpArgument arguments389[] = {
+    {"field", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments390[] = {
+    {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments389, 2},
+};
+static const helpArgument arguments391[] = {
+    {"path", NULL, HELP_TEXT, 0, NULL, 0},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments390, 2},
+};
+static const helpArgument arguments392[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments391, 2},
+};
+static const helpArgument arguments393[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
     {"field", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments390[] = {
+static const helpArgument arguments394[] = {
     {"withvalues", "WITHVALUES", HELP_TOKEN, 0, NULL, 0},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments389, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments393, 2},
 };
-static const helpArgument arguments391[] = {
+static const helpArgument arguments395[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"query", NULL, HELP_TEXT, 0, NULL, 0},
     {"lengths", "LENGTHS", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments390, 2},
+    {"values", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments394, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxpathlen", "MAXPATHLEN", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments392[] = {
+static const helpArgument arguments396[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_TEXT, 0, NULL, 0},
     {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"withvalues", "WITHVALUES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments393[] = {
+static const helpArgument arguments397[] = {
     {"fnx", "FNX", HELP_TOKEN, 0, NULL, 0},
     {"fxx", "FXX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments394[] = {
+static const helpArgument arguments398[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments395[] = {
+static const helpArgument arguments399[] = {
     {"numfields", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments394, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments398, 2},
 };
-static const helpArgument arguments396[] = {
+static const helpArgument arguments400[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"path", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments393, 2},
-    {"fields", "FIELDS", HELP_BLOCK, 0, arguments395, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments397, 2},
+    {"fields", "FIELDS", HELP_BLOCK, 0, arguments399, 2},
 };
-static const helpArgument arguments397[] = {
+static const helpArgument arguments401[] = {
     {"message", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments398[] = {
+static const helpArgument arguments402[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments399[] = {
+static const helpArgument arguments403[] = {
     {"pattern", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments400[] = {
+static const helpArgument arguments404[] = {
     {"replicationid", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments401[] = {
+static const helpArgument arguments405[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments402[] = {
+static const helpArgument arguments406[] = {
     {"channel", NULL, HELP_TEXT, 0, NULL, 0},
     {"message", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments403[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments404[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments405[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments406[] = {
-    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments407[] = {
-    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments408[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments409[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments410[] = {
+    {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments411[] = {
+    {"pattern", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments412[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments410[] = {
+static const helpArgument arguments413[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"newkey", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments414[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments411[] = {
+static const helpArgument arguments415[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments412[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments410, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments411, 2},
-};
-static const helpArgument arguments413[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments412, 2},
-};
-static const helpArgument arguments414[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments415[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
 static const helpArgument arguments416[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"host-port", NULL, HELP_BLOCK, 0, arguments414, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments415, 2},
 };
 static const helpArgument arguments417[] = {
-    {"source", NULL, HELP_TEXT, 0, NULL, 0},
-    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+    {"args", NULL, HELP_ONEOF, 0, arguments416, 2},
 };
 static const helpArgument arguments418[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments419[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"ttl", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"serialized-value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"replace", "REPLACE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"absttl", "ABSTTL", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"seconds", "IDLETIME", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"frequency", "FREQ", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments420[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments421[] = {
+    {"source", NULL, HELP_TEXT, 0, NULL, 0},
+    {"destination", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments422[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments423[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"element", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments424[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments425[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments422[] = {
+static const helpArgument arguments426[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments423[] = {
+static const helpArgument arguments427[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments424[] = {
+static const helpArgument arguments428[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments421, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments422, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments423, 2},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments425, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments426, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments427, 2},
 };
-static const helpArgument arguments425[] = {
+static const helpArgument arguments429[] = {
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"type", "TYPE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments426[] = {
+static const helpArgument arguments430[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments427[] = {
+static const helpArgument arguments431[] = {
     {"yes", "YES", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments428[] = {
-    {"mode", NULL, HELP_ONEOF, 0, arguments427, 3},
+static const helpArgument arguments432[] = {
+    {"mode", NULL, HELP_ONEOF, 0, arguments431, 3},
     {"engine", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments429[] = {
+static const helpArgument arguments433[] = {
     {"sha1", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments430[] = {
+static const helpArgument arguments434[] = {
     {"async", "ASYNC", HELP_TOKEN, 0, NULL, 0},
     {"sync", "SYNC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments431[] = {
-    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments430, 2},
+static const helpArgument arguments435[] = {
+    {"flush-type", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments434, 2},
 };
-static const helpArgument arguments432[] = {
+static const helpArgument arguments436[] = {
     {"script", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments433[] = {
+static const helpArgument arguments437[] = {
     {"sha1", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments434[] = {
+static const helpArgument arguments438[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments435[] = {
+static const helpArgument arguments439[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments436[] = {
+static const helpArgument arguments440[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments437[] = {
+static const helpArgument arguments441[] = {
     {"index", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments438[] = {
+static const helpArgument arguments442[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments439[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments440[] = {
-    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments439, 2},
-    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments441[] = {
-    {"action", NULL, HELP_ONEOF, 0, arguments440, 2},
-};
-static const helpArgument arguments442[] = {
-    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments443[] = {
-    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments442, 2},
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments444[] = {
+    {"set", "SET", HELP_BLOCK, HELP_MULTIPLE, arguments443, 2},
+    {"parameter", "GET", HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments445[] = {
+    {"action", NULL, HELP_ONEOF, 0, arguments444, 2},
+};
+static const helpArgument arguments446[] = {
+    {"parameter", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments447[] = {
+    {"data", NULL, HELP_BLOCK, HELP_OPTIONAL | HELP_MULTIPLE, arguments446, 2},
+};
+static const helpArgument arguments448[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
     {"coordinated", "COORDINATED", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments445[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments446[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments447[] = {
-    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments448[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments449[] = {
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments450[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments451[] = {
-    {"name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
-    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"nodename", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments452[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments453[] = {
-    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"current-epoch", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"runid", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments454[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments455[] = {
-    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+    {"name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"ip", NULL, HELP_TEXT, 0, NULL, 0},
+    {"port", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"quorum", NULL, HELP_INTEGER, 0, NULL, 0},
 };
 static const helpArgument arguments456[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments457[] = {
-    {"option", NULL, HELP_TEXT, 0, NULL, 0},
-    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments458[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments457, 2},
 };
 static const helpArgument arguments459[] = {
+    {"pattern", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments460[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments461[] = {
+    {"option", NULL, HELP_TEXT, 0, NULL, 0},
+    {"value", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments462[] = {
+    {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments461, 2},
+};
+static const helpArgument arguments463[] = {
     {"crash-after-election", NULL, HELP_TOKEN, 0, NULL, 0},
     {"crash-after-promotion", NULL, HELP_TOKEN, 0, NULL, 0},
     {"help", NULL, HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments460[] = {
-    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments459, 3},
+static const helpArgument arguments464[] = {
+    {"mode", NULL, HELP_ONEOF, HELP_OPTIONAL | HELP_MULTIPLE, arguments463, 3},
 };
-static const helpArgument arguments461[] = {
+static const helpArgument arguments465[] = {
     {"primary-name", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments462[] = {
+static const helpArgument arguments466[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"comparison-value", "IFEQ", HELP_TEXT, 0, NULL, 0},
     {"ifne-value", "IFNE", HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments463[] = {
+static const helpArgument arguments467[] = {
     {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
     {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
     {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
     {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments464[] = {
+static const helpArgument arguments468[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments462, 4},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments466, 4},
     {"get", "GET", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments463, 5},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments467, 5},
 };
-static const helpArgument arguments465[] = {
+static const helpArgument arguments469[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments466[] = {
+static const helpArgument arguments470[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments467[] = {
+static const helpArgument arguments471[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments468[] = {
+static const helpArgument arguments472[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments469[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments470[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments471[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments469, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments470, 2},
-};
-static const helpArgument arguments472[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments473[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments474[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments472, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments473, 2},
-};
-static const helpArgument arguments475[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments476[] = {
+static const helpArgument arguments475[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments475, 2},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments473, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments474, 2},
+};
+static const helpArgument arguments476[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments477[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments478[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments476, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments477, 2},
+};
+static const helpArgument arguments479[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments480[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments479, 2},
+};
+static const helpArgument arguments481[] = {
     {"nosave", "NOSAVE", HELP_TOKEN, 0, NULL, 0},
     {"save", "SAVE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments478[] = {
-    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments477, 2},
+static const helpArgument arguments482[] = {
+    {"save-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments481, 2},
     {"now", "NOW", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"safe", "SAFE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"failover", "FAILOVER", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments479[] = {
-    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments478, 5},
+static const helpArgument arguments483[] = {
+    {"save-selector-block", NULL, HELP_BLOCK, 0, arguments482, 5},
     {"abort", "ABORT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments480[] = {
-    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments479, 2},
+static const helpArgument arguments484[] = {
+    {"abort-selector", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments483, 2},
 };
-static const helpArgument arguments481[] = {
+static const helpArgument arguments485[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments482[] = {
+static const helpArgument arguments486[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments483[] = {
+static const helpArgument arguments487[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments484[] = {
+static const helpArgument arguments488[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments485[] = {
+static const helpArgument arguments489[] = {
     {"host", NULL, HELP_TEXT, 0, NULL, 0},
     {"port", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments486[] = {
+static const helpArgument arguments490[] = {
     {"no", "NO", HELP_TOKEN, 0, NULL, 0},
     {"one", "ONE", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments487[] = {
-    {"host-port", NULL, HELP_BLOCK, 0, arguments485, 2},
-    {"no-one", NULL, HELP_BLOCK, 0, arguments486, 2},
+static const helpArgument arguments491[] = {
+    {"host-port", NULL, HELP_BLOCK, 0, arguments489, 2},
+    {"no-one", NULL, HELP_BLOCK, 0, arguments490, 2},
 };
-static const helpArgument arguments488[] = {
-    {"args", NULL, HELP_ONEOF, 0, arguments487, 2},
+static const helpArgument arguments492[] = {
+    {"args", NULL, HELP_ONEOF, 0, arguments491, 2},
 };
-static const helpArgument arguments489[] = {
+static const helpArgument arguments493[] = {
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments490[] = {
+static const helpArgument arguments494[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments491[] = {
+static const helpArgument arguments495[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments492[] = {
+static const helpArgument arguments496[] = {
     {"source", NULL, HELP_TEXT, 0, NULL, 0},
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments493[] = {
+static const helpArgument arguments497[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments494[] = {
+static const helpArgument arguments498[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments495[] = {
+static const helpArgument arguments499[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments493, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments497, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments494, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments498, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"destination", "STORE", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments496[] = {
+static const helpArgument arguments500[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments497[] = {
+static const helpArgument arguments501[] = {
     {"asc", "ASC", HELP_TOKEN, 0, NULL, 0},
     {"desc", "DESC", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments498[] = {
+static const helpArgument arguments502[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"pattern", "BY", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments496, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments500, 2},
     {"pattern", "GET", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
-    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments497, 2},
+    {"order", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments501, 2},
     {"sorting", "ALPHA", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments499[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments500[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments499, 2},
-};
-static const helpArgument arguments501[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments502[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments503[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments501, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments502, 2},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments504[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments503, 2},
+};
+static const helpArgument arguments505[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments505[] = {
+static const helpArgument arguments506[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments506[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments504, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments505, 2},
 };
 static const helpArgument arguments507[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments505, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments506, 2},
 };
 static const helpArgument arguments508[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments507, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments509[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments510[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments511[] = {
+static const helpArgument arguments510[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments510, 2},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments508, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments509, 2},
+};
+static const helpArgument arguments511[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments512[] = {
-    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
-    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments511, 2},
 };
 static const helpArgument arguments513[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments514[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments515[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments514, 2},
+};
+static const helpArgument arguments516[] = {
+    {"shardchannel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"message", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments517[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments518[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments519[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments516[] = {
+static const helpArgument arguments520[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments517[] = {
+static const helpArgument arguments521[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments518[] = {
+static const helpArgument arguments522[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments519[] = {
+static const helpArgument arguments523[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments518, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments522, 2},
 };
-static const helpArgument arguments520[] = {
+static const helpArgument arguments524[] = {
     {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments521[] = {
+static const helpArgument arguments525[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"end", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments522[] = {
+static const helpArgument arguments526[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments523[] = {
+static const helpArgument arguments527[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"approx", "APPROX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments524[] = {
+static const helpArgument arguments528[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments525[] = {
+static const helpArgument arguments529[] = {
     {"shardchannel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments526[] = {
+static const helpArgument arguments530[] = {
     {"index1", NULL, HELP_INTEGER, 0, NULL, 0},
     {"index2", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments527[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments528[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments529[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments530[] = {
-    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
 static const helpArgument arguments531[] = {
-    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments532[] = {
-    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments533[] = {
-    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments534[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments535[] = {
+    {"channel", NULL, HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments536[] = {
+    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments537[] = {
+    {"numlocal", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"numreplicas", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"timeout", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments538[] = {
+    {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments539[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments536[] = {
+static const helpArgument arguments540[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments537[] = {
+static const helpArgument arguments541[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments538[] = {
+static const helpArgument arguments542[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments536, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments537, 2},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments540, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments541, 2},
 };
-static const helpArgument arguments539[] = {
+static const helpArgument arguments543[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments540[] = {
+static const helpArgument arguments544[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments541[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments539, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments540, 2},
+static const helpArgument arguments545[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments543, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments544, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments542[] = {
+static const helpArgument arguments546[] = {
     {"auto-id", "*", HELP_TOKEN, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments543[] = {
+static const helpArgument arguments547[] = {
     {"field", NULL, HELP_TEXT, 0, NULL, 0},
     {"value", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments544[] = {
+static const helpArgument arguments548[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"nomkstream", "NOMKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments541, 4},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments542, 2},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments543, 2},
+    {"trim", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments545, 4},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments546, 2},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments547, 2},
 };
-static const helpArgument arguments545[] = {
+static const helpArgument arguments549[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2457,12 +2472,12 @@ static const helpArgument arguments545[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments546[] = {
+static const helpArgument arguments550[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"duration", "IDMP-DURATION", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"maxsize", "IDMP-MAXSIZE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments547[] = {
+static const helpArgument arguments551[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
@@ -2475,383 +2490,367 @@ static const helpArgument arguments547[] = {
     {"justid", "JUSTID", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"lastid", "LASTID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments548[] = {
+static const helpArgument arguments552[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments549[] = {
+static const helpArgument arguments553[] = {
     {"keepref", "KEEPREF", HELP_TOKEN, 0, NULL, 0},
     {"delref", "DELREF", HELP_TOKEN, 0, NULL, 0},
     {"acked", "ACKED", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments550[] = {
+static const helpArgument arguments554[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments551[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments549, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments550, 2},
-};
-static const helpArgument arguments552[] = {
-    {"id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments553[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments552, 2},
-    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments554[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments555[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments553, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments554, 2},
 };
 static const helpArgument arguments556[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"group", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments557[] = {
     {"id", NULL, HELP_TEXT, 0, NULL, 0},
     {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments557[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments556, 2},
+    {"mkstream", "MKSTREAM", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments558[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"id-selector", NULL, HELP_ONEOF, 0, arguments557, 2},
-    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments559[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments560[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments561[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"new-id", "$", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments562[] = {
-    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
-    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
+    {"id-selector", NULL, HELP_ONEOF, 0, arguments561, 2},
+    {"entries-read", "ENTRIESREAD", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments563[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments562, 2},
+    {"producer-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"idempotent-id", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stream-id", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments564[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"group", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments565[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments566[] = {
+    {"full", "FULL", HELP_TOKEN, 0, NULL, 0},
+    {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments567[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"full-block", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments566, 2},
+};
+static const helpArgument arguments568[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments569[] = {
     {"silent", "SILENT", HELP_TOKEN, 0, NULL, 0},
     {"fail", "FAIL", HELP_TOKEN, 0, NULL, 0},
     {"fatal", "FATAL", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments566[] = {
+static const helpArgument arguments570[] = {
     {"numids", NULL, HELP_INTEGER, 0, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments567[] = {
+static const helpArgument arguments571[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"how", NULL, HELP_ONEOF, 0, arguments565, 3},
-    {"ids", "IDS", HELP_BLOCK, 0, arguments566, 2},
+    {"how", NULL, HELP_ONEOF, 0, arguments569, 3},
+    {"ids", "IDS", HELP_BLOCK, 0, arguments570, 2},
     {"retrycount", "RETRYCOUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"force", "FORCE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments568[] = {
+static const helpArgument arguments572[] = {
     {"min-idle-time", "IDLE", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments569[] = {
+static const helpArgument arguments573[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
-    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments568, 5},
+    {"filters", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments572, 5},
 };
-static const helpArgument arguments570[] = {
+static const helpArgument arguments574[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments571[] = {
+static const helpArgument arguments575[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments572[] = {
+static const helpArgument arguments576[] = {
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments571, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments575, 2},
 };
-static const helpArgument arguments573[] = {
+static const helpArgument arguments577[] = {
     {"group", NULL, HELP_TEXT, 0, NULL, 0},
     {"consumer", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments574[] = {
+static const helpArgument arguments578[] = {
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"id", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments575[] = {
-    {"group-block", "GROUP", HELP_BLOCK, 0, arguments573, 2},
+static const helpArgument arguments579[] = {
+    {"group-block", "GROUP", HELP_BLOCK, 0, arguments577, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"milliseconds", "BLOCK", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noack", "NOACK", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"streams", "STREAMS", HELP_BLOCK, 0, arguments574, 2},
+    {"streams", "STREAMS", HELP_BLOCK, 0, arguments578, 2},
 };
-static const helpArgument arguments576[] = {
+static const helpArgument arguments580[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"end", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments577[] = {
+static const helpArgument arguments581[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"last-id", NULL, HELP_TEXT, 0, NULL, 0},
     {"entries-added", "ENTRIESADDED", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"max-deleted-id", "MAXDELETEDID", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments578[] = {
+static const helpArgument arguments582[] = {
     {"maxlen", "MAXLEN", HELP_TOKEN, 0, NULL, 0},
     {"minid", "MINID", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments579[] = {
+static const helpArgument arguments583[] = {
     {"equal", "=", HELP_TOKEN, 0, NULL, 0},
     {"approximately", "~", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments580[] = {
-    {"strategy", NULL, HELP_ONEOF, 0, arguments578, 2},
-    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments579, 2},
+static const helpArgument arguments584[] = {
+    {"strategy", NULL, HELP_ONEOF, 0, arguments582, 2},
+    {"operator", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments583, 2},
     {"threshold", NULL, HELP_TEXT, 0, NULL, 0},
     {"count", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments581[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"trim", NULL, HELP_BLOCK, 0, arguments580, 4},
-};
-static const helpArgument arguments582[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments583[] = {
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments584[] = {
-    {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-};
 static const helpArgument arguments585[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments582, 2},
-    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments583, 2},
-    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments584, 2},
+    {"trim", NULL, HELP_BLOCK, 0, arguments584, 4},
 };
 static const helpArgument arguments586[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments587[] = {
-    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
-    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
-    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
-    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments588[] = {
     {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
 static const helpArgument arguments589[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 2},
+    {"comparison", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments587, 2},
+    {"change", "CH", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"increment", "INCR", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments588, 2},
 };
 static const helpArgument arguments590[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments586, 2},
-    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments587, 5},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments589, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments591[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"seconds", "EX", HELP_INTEGER, 0, NULL, 0},
+    {"milliseconds", "PX", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-seconds", "EXAT", HELP_INTEGER, 0, NULL, 0},
+    {"unix-time-milliseconds", "PXAT", HELP_INTEGER, 0, NULL, 0},
+    {"keepttl", "KEEPTTL", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments592[] = {
+    {"score", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments593[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"data", NULL, HELP_BLOCK, HELP_MULTIPLE, arguments592, 2},
+};
+static const helpArgument arguments594[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"key-condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments590, 2},
+    {"expiration", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments591, 5},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments593, 2},
+};
+static const helpArgument arguments595[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments596[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments593[] = {
+static const helpArgument arguments597[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments594[] = {
+static const helpArgument arguments598[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments595[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments596[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments597[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments595, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments596, 2},
-};
-static const helpArgument arguments598[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments599[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments600[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments598, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments599, 2},
-};
-static const helpArgument arguments601[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments602[] = {
+static const helpArgument arguments601[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments601, 2},
+    {"seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments599, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments600, 2},
+};
+static const helpArgument arguments602[] = {
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments603[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments604[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"unix-time-seconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments602, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments603, 2},
+};
+static const helpArgument arguments605[] = {
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments606[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments605, 2},
+};
+static const helpArgument arguments607[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"increment", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments604[] = {
+static const helpArgument arguments608[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments605[] = {
+static const helpArgument arguments609[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments604, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments608, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments606[] = {
+static const helpArgument arguments610[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"limit", "LIMIT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments607[] = {
+static const helpArgument arguments611[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments608[] = {
+static const helpArgument arguments612[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments607, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments611, 3},
 };
-static const helpArgument arguments609[] = {
+static const helpArgument arguments613[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments610[] = {
+static const helpArgument arguments614[] = {
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments611[] = {
+static const helpArgument arguments615[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-    {"where", NULL, HELP_ONEOF, 0, arguments610, 2},
+    {"where", NULL, HELP_ONEOF, 0, arguments614, 2},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments612[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments613[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments614[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments613, 2},
-};
-static const helpArgument arguments615[] = {
-    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
-    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
-    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
-};
 static const helpArgument arguments616[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments617[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments615, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments616, 2},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments618[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments617, 2},
+};
+static const helpArgument arguments619[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
     {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
     {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
     {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments619[] = {
+static const helpArgument arguments620[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments620[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments618, 4},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments619, 2},
 };
 static const helpArgument arguments621[] = {
-    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments619, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments620, 2},
 };
 static const helpArgument arguments622[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments621, 2},
+    {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
+    {"xx", "XX", HELP_TOKEN, 0, NULL, 0},
+    {"gt", "GT", HELP_TOKEN, 0, NULL, 0},
+    {"lt", "LT", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments623[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments624[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
+    {"unix-time-milliseconds", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"condition", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments622, 4},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments623, 2},
 };
 static const helpArgument arguments625[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2862,41 +2861,32 @@ static const helpArgument arguments626[] = {
     {"members", "MEMBERS", HELP_BLOCK, 0, arguments625, 2},
 };
 static const helpArgument arguments627[] = {
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments628[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments627, 2},
+    {"count", NULL, HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments629[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+    {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments630[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments629, 2},
 };
 static const helpArgument arguments631[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_TEXT, 0, NULL, 0},
-    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments629, 2},
-    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments630, 2},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments632[] = {
-    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"options", NULL, HELP_BLOCK, HELP_OPTIONAL, arguments631, 2},
 };
 static const helpArgument arguments633[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments632, 2},
-    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
 };
 static const helpArgument arguments634[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
@@ -2904,130 +2894,155 @@ static const helpArgument arguments634[] = {
 };
 static const helpArgument arguments635[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
-    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"start", NULL, HELP_TEXT, 0, NULL, 0},
+    {"stop", NULL, HELP_TEXT, 0, NULL, 0},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments633, 2},
+    {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments634, 2},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
 static const helpArgument arguments636[] = {
-    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
-    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
-};
-static const helpArgument arguments637[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
+static const helpArgument arguments637[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments636, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
 static const helpArgument arguments638[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments639[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
+    {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments638, 2},
+    {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments640[] = {
+    {"byscore", "BYSCORE", HELP_TOKEN, 0, NULL, 0},
+    {"bylex", "BYLEX", HELP_TOKEN, 0, NULL, 0},
+};
+static const helpArgument arguments641[] = {
+    {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"count", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments642[] = {
     {"dst", NULL, HELP_TEXT, 0, NULL, 0},
     {"src", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
-    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments636, 2},
+    {"sortby", NULL, HELP_ONEOF, HELP_OPTIONAL, arguments640, 2},
     {"rev", "REV", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments637, 2},
-};
-static const helpArgument arguments639[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, 0, NULL, 0},
-    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-};
-static const helpArgument arguments640[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
-};
-static const helpArgument arguments641[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"max", NULL, HELP_TEXT, 0, NULL, 0},
-};
-static const helpArgument arguments642[] = {
-    {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
-    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments641, 2},
 };
 static const helpArgument arguments643[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, 0, NULL, 0},
+    {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
+};
+static const helpArgument arguments644[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
+};
+static const helpArgument arguments645[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"min", NULL, HELP_TEXT, 0, NULL, 0},
+    {"max", NULL, HELP_TEXT, 0, NULL, 0},
+};
+static const helpArgument arguments646[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
+    {"start", NULL, HELP_INTEGER, 0, NULL, 0},
+    {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
+};
+static const helpArgument arguments647[] = {
+    {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
 };
-static const helpArgument arguments644[] = {
+static const helpArgument arguments648[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"start", NULL, HELP_INTEGER, 0, NULL, 0},
     {"stop", NULL, HELP_INTEGER, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments645[] = {
+static const helpArgument arguments649[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments646[] = {
+static const helpArgument arguments650[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_TEXT, 0, NULL, 0},
     {"min", NULL, HELP_TEXT, 0, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments645, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments649, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments647[] = {
+static const helpArgument arguments651[] = {
     {"offset", NULL, HELP_INTEGER, 0, NULL, 0},
     {"count", NULL, HELP_INTEGER, 0, NULL, 0},
 };
-static const helpArgument arguments648[] = {
+static const helpArgument arguments652[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"max", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"min", NULL, HELP_DOUBLE, 0, NULL, 0},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
-    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments647, 2},
+    {"limit", "LIMIT", HELP_BLOCK, HELP_OPTIONAL, arguments651, 2},
     {"xx", "XX", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments649[] = {
+static const helpArgument arguments653[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
     {"withscore", "WITHSCORE", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments650[] = {
+static const helpArgument arguments654[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"cursor", NULL, HELP_INTEGER, 0, NULL, 0},
     {"pattern", "MATCH", HELP_TEXT, HELP_OPTIONAL, NULL, 0},
     {"count", "COUNT", HELP_INTEGER, HELP_OPTIONAL, NULL, 0},
     {"noscores", "NOSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments651[] = {
+static const helpArgument arguments655[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, 0, NULL, 0},
 };
-static const helpArgument arguments652[] = {
+static const helpArgument arguments656[] = {
     {"nummembers", NULL, HELP_INTEGER, 0, NULL, 0},
     {"member", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
-static const helpArgument arguments653[] = {
+static const helpArgument arguments657[] = {
     {"key", NULL, HELP_TEXT, 0, NULL, 0},
-    {"members", "MEMBERS", HELP_BLOCK, 0, arguments652, 2},
+    {"members", "MEMBERS", HELP_BLOCK, 0, arguments656, 2},
 };
-static const helpArgument arguments654[] = {
+static const helpArgument arguments658[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments655[] = {
+static const helpArgument arguments659[] = {
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments654, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments658, 3},
     {"withscores", "WITHSCORES", HELP_TOKEN, HELP_OPTIONAL, NULL, 0},
 };
-static const helpArgument arguments656[] = {
+static const helpArgument arguments660[] = {
     {"sum", "SUM", HELP_TOKEN, 0, NULL, 0},
     {"min", "MIN", HELP_TOKEN, 0, NULL, 0},
     {"max", "MAX", HELP_TOKEN, 0, NULL, 0},
 };
-static const helpArgument arguments657[] = {
+static const helpArgument arguments661[] = {
     {"destination", NULL, HELP_TEXT, 0, NULL, 0},
     {"numkeys", NULL, HELP_INTEGER, 0, NULL, 0},
     {"key", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
     {"weight", "WEIGHTS", HELP_INTEGER, HELP_OPTIONAL | HELP_MULTIPLE, NULL, 0},
-    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments656, 3},
+    {"aggregate", "AGGREGATE", HELP_ONEOF, HELP_OPTIONAL, arguments660, 3},
 };
 
 const helpEntry helpEntries[] = {
@@ -3260,7 +3275,7 @@ const helpEntry helpEntries[] = {
     {"COMMANDLOG RESET", "SLOW|LARGE-REQUEST|LARGE-REPLY",
      "Clears all entries from the specified type of command log.", "8.1.0", "server", arguments131, 1},
     {"COMMANDLOG USERS", "count SLOW|LARGE-REQUEST|LARGE-REPLY",
-     "Returns the specified command log's entries, each with the user as a seventh item.", "9.1.0", "server", arguments133, 2},
+     "Returns the specified command log's entries, each with the user and the time from begin to end as further items.", "9.1.0", "server", arguments133, 2},
     {"CONFIG", "",
      "A container for server configuration commands.", "2.0.0", "server", NULL, 0},
     {"CONFIG GET", "parameter [parameter ...]",
@@ -3355,88 +3370,98 @@ const helpEntry helpEntries[] = {
      "A container for commands that the nodes of a cluster send each other for cluster-gateway-port.", "9.1.0", "cluster", NULL, 0},
     {"GATEWAY AS", "username db protover",
      "Executes the requests that follow on this connection for a user, in a database and protocol; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments179, 3},
+    {"GATEWAY CHANGED", "",
+     "Lets WAIT and WAITAOF of this connection wait for all changes so far; after GATEWAY LINK alone.", "9.1.0", "cluster", NULL, 0},
     {"GATEWAY LINK", "bytes",
      "Proves that the other end of this connection knows cluster-bus-secret.", "9.1.0", "cluster", arguments180, 1},
+    {"GATEWAY RECEIVERS", "channel",
+     "Returns how many deliveries a message of PUBLISH causes at this node; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments181, 1},
+    {"GATEWAY SUBSCRIBE", "channel [channel ...]",
+     "Sends messages of shard channels over this connection; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments182, 1},
+    {"GATEWAY TRACK", "[CACHE] [SILENT] [NONE] [PREFIX prefix [PREFIX prefix ...]]",
+     "Tracks the keys of the next request for the clients of a gateway, or keys with prefixes; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments183, 4},
+    {"GATEWAY UNSUBSCRIBE", "channel",
+     "Sends no more messages of a shard channel; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments184, 1},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
-     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments183, 4},
+     "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments187, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
-     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments185, 4},
+     "Returns the distance between two members of a geospatial index.", "3.2.0", "geo", arguments189, 4},
     {"GEOHASH", "key [member [member ...]]",
-     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments186, 2},
+     "Returns members from a geospatial index as geohash strings.", "3.2.0", "geo", arguments190, 2},
     {"GEOPOS", "key [member [member ...]]",
-     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments187, 2},
+     "Returns the longitude and latitude of members from a geospatial index.", "3.2.0", "geo", arguments191, 2},
     {"GEORADIUS", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments192, 11},
+     "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.", "3.2.0", "geo", arguments196, 11},
     {"GEORADIUSBYMEMBER", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC] [STORE key|STOREDIST key]",
-     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments201, 10},
+     "Queries a geospatial index for members within a distance from a member, optionally stores the result.", "3.2.0", "geo", arguments205, 10},
     {"GEORADIUSBYMEMBER_RO", "key member radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments205, 9},
+     "Returns members from a geospatial index that are within a distance from a member.", "3.2.10", "geo", arguments209, 9},
     {"GEORADIUS_RO", "key longitude latitude radius M|KM|FT|MI [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]",
-     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments196, 10},
+     "Returns members from a geospatial index that are within a distance from a coordinate.", "3.2.10", "geo", arguments200, 10},
     {"GEOSEARCH", "key [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
-     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments217, 8},
+     "Queries a geospatial index for members inside an area of a box, circle, or a polygon.", "6.2.0", "geo", arguments221, 8},
     {"GEOSEARCHSTORE", "destination source [FROMMEMBER member|FROMLONLAT longitude latitude] BYRADIUS radius M|KM|FT|MI|BYBOX width height M|KM|FT|MI|BYPOLYGON num-vertices longitude latitude [longitude latitude ...] [ASC|DESC] [COUNT count [ANY]] [STOREDIST]",
-     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments229, 7},
+     "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.", "6.2.0", "geo", arguments233, 7},
     {"GET", "key",
-     "Returns the string value of a key.", "1.0.0", "string", arguments230, 1},
+     "Returns the string value of a key.", "1.0.0", "string", arguments234, 1},
     {"GETBIT", "key offset",
-     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments231, 2},
+     "Returns a bit value by offset.", "2.2.0", "bitmap", arguments235, 2},
     {"GETDEL", "key",
-     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments232, 1},
+     "Returns the string value of a key after deleting the key.", "6.2.0", "string", arguments236, 1},
     {"GETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
-     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments234, 2},
+     "Returns the string value of a key after setting its expiration time.", "6.2.0", "string", arguments238, 2},
     {"GETPXT", "key",
-     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments235, 1},
+     "Returns the string value of a key and its expiration time in milliseconds.", "9.1.0", "string", arguments239, 1},
     {"GETRANGE", "key start end",
-     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments236, 3},
+     "Returns a substring of the string stored at a key.", "2.4.0", "string", arguments240, 3},
     {"GETSET", "key value",
-     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments237, 2},
+     "Returns the previous string value of a key after setting it to a new value.", "1.0.0", "string", arguments241, 2},
     {"HDEL", "key field [field ...]",
-     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments238, 2},
+     "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.", "2.0.0", "hash", arguments242, 2},
     {"HELLO", "[protover [AUTH username password] [SETNAME clientname]]",
-     "Handshakes with the server.", "6.0.0", "connection", arguments241, 1},
+     "Handshakes with the server.", "6.0.0", "connection", arguments245, 1},
     {"HEXISTS", "key field",
-     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments242, 2},
+     "Determines whether a field exists in a hash.", "2.0.0", "hash", arguments246, 2},
     {"HEXPIRE", "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments245, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments249, 4},
     {"HEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments248, 4},
+     "Sets expiry time on hash fields.", "9.0.0", "hash", arguments252, 4},
     {"HEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments250, 2},
+     "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments254, 2},
     {"HGET", "key field",
-     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments251, 2},
+     "Returns the value of a field in a hash.", "2.0.0", "hash", arguments255, 2},
     {"HGETALL", "key",
-     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments252, 1},
+     "Returns all fields and values in a hash.", "2.0.0", "hash", arguments256, 1},
     {"HGETALLEX", "key",
-     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments253, 1},
+     "Returns all fields, values and expiration times of a hash.", "9.1.0", "hash", arguments257, 1},
     {"HGETDEL", "key FIELDS numfields field [field ...]",
-     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments255, 2},
+     "Returns the values of one or more fields and deletes them from a hash.", "9.1.0", "hash", arguments259, 2},
     {"HGETEX", "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] FIELDS numfields field [field ...]",
-     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments258, 3},
+     "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).", "9.0.0", "hash", arguments262, 3},
     {"HIMPORT", "",
      "A container for commands that write many hashes with the same fields.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT DISCARD", "fieldset",
-     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments259, 1},
+     "Forgets a list of fields of this connection.", "9.1.0", "hash", arguments263, 1},
     {"HIMPORT DISCARDALL", "",
      "Forgets all lists of fields of this connection.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT HELP", "",
      "Returns helpful text about the different subcommands.", "9.1.0", "hash", NULL, 0},
     {"HIMPORT PREPARE", "fieldset field [field ...]",
-     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments260, 2},
+     "Gives a list of fields a name, for HIMPORT SET of this connection.", "9.1.0", "hash", arguments264, 2},
     {"HIMPORT SET", "key fieldset value [value ...]",
-     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments261, 3},
+     "Creates or replaces a hash with the fields of a prepared list.", "9.1.0", "hash", arguments265, 3},
     {"HINCRBY", "key field increment",
-     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments262, 3},
+     "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.", "2.0.0", "hash", arguments266, 3},
     {"HINCRBYFLOAT", "key field increment",
-     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments263, 3},
+     "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.", "2.6.0", "hash", arguments267, 3},
     {"HKEYS", "key",
-     "Returns all fields in a hash.", "2.0.0", "hash", arguments264, 1},
+     "Returns all fields in a hash.", "2.0.0", "hash", arguments268, 1},
     {"HLEN", "key",
-     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments265, 1},
+     "Returns the number of fields in a hash.", "2.0.0", "hash", arguments269, 1},
     {"HMGET", "key field [field ...]",
-     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments266, 2},
+     "Returns the values of all fields in a hash.", "2.0.0", "hash", arguments270, 2},
     {"HMSET", "key field value [field value ...]",
-     "Sets the values of multiple fields.", "2.0.0", "hash", arguments268, 2},
+     "Sets the values of multiple fields.", "2.0.0", "hash", arguments272, 2},
     {"HOTKEYS", "",
      "A container for commands about the keys most asked for.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS GET", "",
@@ -3446,47 +3471,47 @@ const helpEntry helpEntries[] = {
     {"HOTKEYS RESET", "",
      "Forgets what was counted so far.", "9.2.0", "server", NULL, 0},
     {"HOTKEYS START", "METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]",
-     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments271, 5},
+     "Begins to measure the time and the traffic of commands, and of their keys.", "9.1.0", "server", arguments275, 5},
     {"HOTKEYS STOP", "",
      "Ends the measuring of commands and their keys.", "9.1.0", "server", NULL, 0},
     {"HPERSIST", "key FIELDS numfields field [field ...]",
-     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments273, 2},
+     "Remove the existing expiration on a hash key's field(s).", "9.0.0", "hash", arguments277, 2},
     {"HPEXPIRE", "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiry time on hash object.", "9.0.0", "hash", arguments276, 4},
+     "Sets expiry time on hash object.", "9.0.0", "hash", arguments280, 4},
     {"HPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
-     "Sets expiration time on hash field.", "9.0.0", "hash", arguments279, 4},
+     "Sets expiration time on hash field.", "9.0.0", "hash", arguments283, 4},
     {"HPEXPIRETIME", "key FIELDS numfields field [field ...]",
-     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments281, 2},
+     "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.", "9.0.0", "hash", arguments285, 2},
     {"HPTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments283, 2},
+     "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments287, 2},
     {"HRANDFIELD", "key [count [WITHVALUES]]",
-     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments285, 2},
+     "Returns one or more random fields from a hash.", "6.2.0", "hash", arguments289, 2},
     {"HSCAN", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments286, 5},
+     "Iterates over fields and values of a hash.", "2.8.0", "hash", arguments290, 5},
     {"HSET", "key field value [field value ...]",
-     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments288, 2},
+     "Creates or modifies the value of a field in a hash.", "2.0.0", "hash", arguments292, 2},
     {"HSETEX", "key [NX|XX] [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] FIELDS numfields field value [field value ...]",
-     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments294, 5},
+     "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.", "9.0.0", "hash", arguments298, 5},
     {"HSETNX", "key field value",
-     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments295, 3},
+     "Sets the value of a field in a hash only when the field doesn't exist.", "2.0.0", "hash", arguments299, 3},
     {"HSTRLEN", "key field",
-     "Returns the length of the value of a field.", "3.2.0", "hash", arguments296, 2},
+     "Returns the length of the value of a field.", "3.2.0", "hash", arguments300, 2},
     {"HTTL", "key FIELDS numfields field [field ...]",
-     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments298, 2},
+     "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.", "9.0.0", "hash", arguments302, 2},
     {"HVALS", "key",
-     "Returns all values in a hash.", "2.0.0", "hash", arguments299, 1},
+     "Returns all values in a hash.", "2.0.0", "hash", arguments303, 1},
     {"INCR", "key",
-     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments300, 1},
+     "Increments the integer value of a key by one. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments304, 1},
     {"INCRBY", "key increment",
-     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments301, 2},
+     "Increments the integer value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "1.0.0", "string", arguments305, 2},
     {"INCRBYFLOAT", "key increment",
-     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments302, 2},
+     "Increments the floating point value of a key by a number. Uses 0 as initial value if the key doesn't exist.", "2.6.0", "string", arguments306, 2},
     {"INCREX", "key [NX|XX] [BYINT byint|BYFLOAT byfloat] [LBOUND lower] [UBOUND upper] [SATURATE] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] [ENX]",
-     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments306, 8},
+     "Increments the number in a key within bounds, and sets its expiration time. Uses 0 as initial value if the key doesn't exist.", "9.2.0", "string", arguments310, 8},
     {"INFO", "[section [section ...]]",
-     "Returns information and statistics about the server.", "1.0.0", "server", arguments307, 1},
+     "Returns information and statistics about the server.", "1.0.0", "server", arguments311, 1},
     {"KEYS", "pattern",
-     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments308, 1},
+     "Returns all key names that match a pattern.", "1.0.0", "generic", arguments312, 1},
     {"LASTSAVE", "",
      "Returns the Unix timestamp of the last successful save to disk.", "1.0.0", "server", NULL, 0},
     {"LATENCY", "",
@@ -3494,55 +3519,55 @@ const helpEntry helpEntries[] = {
     {"LATENCY DOCTOR", "",
      "Returns a human-readable latency analysis report.", "2.8.13", "server", NULL, 0},
     {"LATENCY GRAPH", "event",
-     "Returns a latency graph for an event.", "2.8.13", "server", arguments309, 1},
+     "Returns a latency graph for an event.", "2.8.13", "server", arguments313, 1},
     {"LATENCY HELP", "",
      "Returns helpful text about the different subcommands.", "2.8.13", "server", NULL, 0},
     {"LATENCY HISTOGRAM", "[command [command ...]]",
-     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments310, 1},
+     "Returns the cumulative distribution of latencies of a subset or all commands.", "7.0.0", "server", arguments314, 1},
     {"LATENCY HISTORY", "event",
-     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments311, 1},
+     "Returns timestamp-latency samples for an event.", "2.8.13", "server", arguments315, 1},
     {"LATENCY LATEST", "",
      "Returns the latest latency samples for all events.", "2.8.13", "server", NULL, 0},
     {"LATENCY RESET", "[event [event ...]]",
-     "Resets the latency data for one or more events.", "2.8.13", "server", arguments312, 1},
+     "Resets the latency data for one or more events.", "2.8.13", "server", arguments316, 1},
     {"LCS", "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
-     "Finds the longest common substring.", "7.0.0", "string", arguments313, 6},
+     "Finds the longest common substring.", "7.0.0", "string", arguments317, 6},
     {"LINDEX", "key index",
-     "Returns an element from a list by its index.", "1.0.0", "list", arguments314, 2},
+     "Returns an element from a list by its index.", "1.0.0", "list", arguments318, 2},
     {"LINSERT", "key BEFORE|AFTER pivot element",
-     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments316, 4},
+     "Inserts an element before or after another element in a list.", "2.2.0", "list", arguments320, 4},
     {"LLEN", "key",
-     "Returns the length of a list.", "1.0.0", "list", arguments317, 1},
+     "Returns the length of a list.", "1.0.0", "list", arguments321, 1},
     {"LMOVE", "source destination LEFT|RIGHT LEFT|RIGHT",
-     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments320, 4},
+     "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.", "6.2.0", "list", arguments324, 4},
     {"LMOVEM", "source destination LEFT|RIGHT LEFT|RIGHT [COUNT count|EXACTLY exactly-count OBO|BULK]",
-     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments326, 5},
+     "Moves several elements from one list to another and returns them. Deletes the list if the last element was moved.", "9.1.0", "list", arguments330, 5},
     {"LMPOP", "numkeys key [key ...] LEFT|RIGHT [COUNT count]",
-     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments328, 4},
+     "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.", "7.0.0", "list", arguments332, 4},
     {"LOLWUT", "[VERSION version]",
-     "Displays computer art and the server version.", "5.0.0", "server", arguments329, 1},
+     "Displays computer art and the server version.", "5.0.0", "server", arguments333, 1},
     {"LPOP", "key [count]",
-     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments330, 2},
+     "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments334, 2},
     {"LPOS", "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
-     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments331, 5},
+     "Returns the index of matching elements in a list.", "6.0.6", "list", arguments335, 5},
     {"LPUSH", "key element [element ...]",
-     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments332, 2},
+     "Prepends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments336, 2},
     {"LPUSHX", "key element [element ...]",
-     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments333, 2},
+     "Prepends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments337, 2},
     {"LRANGE", "key start stop",
-     "Returns a range of elements from a list.", "1.0.0", "list", arguments334, 3},
+     "Returns a range of elements from a list.", "1.0.0", "list", arguments338, 3},
     {"LREM", "key count element",
-     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments335, 3},
+     "Removes elements from a list. Deletes the list if the last element was removed.", "1.0.0", "list", arguments339, 3},
     {"LSET", "key index element",
-     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments336, 3},
+     "Sets the value of an element in a list by its index.", "1.0.0", "list", arguments340, 3},
     {"LTRIM", "key start stop",
-     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments337, 3},
+     "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.", "1.0.0", "list", arguments341, 3},
     {"MEMORY", "",
      "A container for memory diagnostics commands.", "4.0.0", "server", NULL, 0},
     {"MEMORY DOCTOR", "",
      "Outputs a memory problems report.", "4.0.0", "server", NULL, 0},
     {"MEMORY EXPLAIN", "[SAMPLES count]",
-     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments339, 1},
+     "Tells in words where the memory is and what to do about it.", "9.1.0", "server", arguments343, 1},
     {"MEMORY HELP", "",
      "Returns helpful text about the different subcommands.", "4.0.0", "server", NULL, 0},
     {"MEMORY MALLOC-STATS", "",
@@ -3552,13 +3577,13 @@ const helpEntry helpEntries[] = {
     {"MEMORY STATS", "",
      "Returns details about memory usage.", "4.0.0", "server", NULL, 0},
     {"MEMORY USAGE", "key [SAMPLES count]",
-     "Estimates the memory usage of a key.", "4.0.0", "server", arguments338, 2},
+     "Estimates the memory usage of a key.", "4.0.0", "server", arguments342, 2},
     {"MGET", "key [key ...]",
-     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments340, 1},
+     "Atomically returns the string values of one or more keys.", "1.0.0", "string", arguments344, 1},
     {"MGETPXT", "key [key ...]",
-     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments341, 1},
+     "Atomically returns the string values of one or more keys and their expiration times in milliseconds.", "9.1.0", "string", arguments345, 1},
     {"MIGRATE", "host port key|\"\" destination-db timeout [COPY] [REPLACE] [AUTH password|AUTH2 username password] [KEYS key [key ...]]",
-     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments345, 9},
+     "Atomically transfers a key from one instance to another.", "2.6.0", "generic", arguments349, 9},
     {"MODULE", "",
      "A container for module commands.", "4.0.0", "server", NULL, 0},
     {"MODULE HELP", "",
@@ -3566,105 +3591,105 @@ const helpEntry helpEntries[] = {
     {"MODULE LIST", "",
      "Returns all loaded modules.", "4.0.0", "server", NULL, 0},
     {"MODULE LOAD", "path [arg [arg ...]]",
-     "Loads a module.", "4.0.0", "server", arguments346, 2},
+     "Loads a module.", "4.0.0", "server", arguments350, 2},
     {"MODULE LOADEX", "path [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-     "Loads a module using extended parameters.", "7.0.0", "server", arguments348, 3},
+     "Loads a module using extended parameters.", "7.0.0", "server", arguments352, 3},
     {"MODULE UNLOAD", "name",
-     "Unloads a module.", "4.0.0", "server", arguments349, 1},
+     "Unloads a module.", "4.0.0", "server", arguments353, 1},
     {"MONITOR", "",
      "Listens for all requests received by the server in real-time.", "1.0.0", "server", NULL, 0},
     {"MOVE", "key db [REPLACE]",
-     "Moves a key to another database.", "1.0.0", "generic", arguments350, 3},
+     "Moves a key to another database.", "1.0.0", "generic", arguments354, 3},
     {"MSET", "key value [key value ...]",
-     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments352, 1},
+     "Atomically creates or modifies the string values of one or more keys.", "1.0.1", "string", arguments356, 1},
     {"MSETEX", "numkeys key value [key value ...] [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments356, 4},
+     "Atomically creates or modifies the string values of one or more keys, and optionally set their expiration.", "9.1.0", "string", arguments360, 4},
     {"MSETNX", "key value [key value ...]",
-     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments358, 1},
+     "Atomically modifies the string values of one or more keys only when all keys don't exist.", "1.0.1", "string", arguments362, 1},
     {"MULTI", "",
      "Starts a transaction.", "1.2.0", "transactions", NULL, 0},
     {"OBJECT", "",
      "A container for object introspection commands.", "2.2.3", "generic", NULL, 0},
     {"OBJECT ENCODING", "key",
-     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments359, 1},
+     "Returns the internal encoding of an object.", "2.2.3", "generic", arguments363, 1},
     {"OBJECT FREQ", "key",
-     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments360, 1},
+     "Returns the logarithmic access frequency counter of an object.", "4.0.0", "generic", arguments364, 1},
     {"OBJECT HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "generic", NULL, 0},
     {"OBJECT IDLETIME", "key",
-     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments361, 1},
+     "Returns the time since the last access to an object.", "2.2.3", "generic", arguments365, 1},
     {"OBJECT REFCOUNT", "key",
-     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments362, 1},
+     "Returns the reference count of a value of a key.", "2.2.3", "generic", arguments366, 1},
     {"PERSIST", "key",
-     "Removes the expiration time of a key.", "2.2.0", "generic", arguments363, 1},
+     "Removes the expiration time of a key.", "2.2.0", "generic", arguments367, 1},
     {"PEXPIRE", "key milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments365, 3},
+     "Sets the expiration time of a key in milliseconds.", "2.6.0", "generic", arguments369, 3},
     {"PEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT]",
-     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments367, 3},
+     "Sets the expiration time of a key to a Unix milliseconds timestamp.", "2.6.0", "generic", arguments371, 3},
     {"PEXPIRETIME", "key",
-     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments368, 1},
+     "Returns the expiration time of a key as a Unix milliseconds timestamp.", "7.0.0", "generic", arguments372, 1},
     {"PFADD", "key [element [element ...]]",
-     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments369, 2},
+     "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.", "2.8.9", "hyperloglog", arguments373, 2},
     {"PFCOUNT", "key [key ...]",
-     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments370, 1},
+     "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).", "2.8.9", "hyperloglog", arguments374, 1},
     {"PFDEBUG", "subcommand key",
-     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments371, 2},
+     "Internal commands for debugging HyperLogLog values.", "2.8.9", "hyperloglog", arguments375, 2},
     {"PFMERGE", "destkey [sourcekey [sourcekey ...]]",
-     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments372, 2},
+     "Merges one or more HyperLogLog values into a single key.", "2.8.9", "hyperloglog", arguments376, 2},
     {"PFSELFTEST", "",
      "An internal command for testing HyperLogLog values.", "2.8.9", "hyperloglog", NULL, 0},
     {"PHCARD", "key",
-     "Returns the number of paths of a path hash.", "9.2.0", "pathhash", arguments373, 1},
+     "Returns the number of paths of a path hash.", "9.2.0", "pathhash", arguments377, 1},
     {"PHDEL", "key path [field [field ...]]",
-     "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.", "9.2.0", "pathhash", arguments374, 3},
+     "Deletes a path of a path hash, or some of its fields. Deletes the path if no fields remain.", "9.2.0", "pathhash", arguments378, 3},
     {"PHDELPREFIX", "key prefix",
-     "Deletes all paths of a path hash that begin with a prefix.", "9.2.0", "pathhash", arguments375, 2},
+     "Deletes all paths of a path hash that begin with a prefix.", "9.2.0", "pathhash", arguments379, 2},
     {"PHEXISTS", "key path",
-     "Determines whether a path exists in a path hash.", "9.2.0", "pathhash", arguments376, 2},
+     "Determines whether a path exists in a path hash.", "9.2.0", "pathhash", arguments380, 2},
     {"PHGET", "key path field [field ...]",
-     "Returns the values of fields of a path in a path hash.", "9.2.0", "pathhash", arguments377, 3},
+     "Returns the values of fields of a path in a path hash.", "9.2.0", "pathhash", arguments381, 3},
     {"PHGETALL", "key path",
-     "Returns all fields and values of a path in a path hash.", "9.2.0", "pathhash", arguments378, 2},
+     "Returns all fields and values of a path in a path hash.", "9.2.0", "pathhash", arguments382, 2},
     {"PHLONGEST", "key query [LENGTH] [WITHVALUES|FIELDS numfields field [field ...]]",
-     "Returns the longest path of a path hash that a text begins with.", "9.2.0", "pathhash", arguments381, 4},
+     "Returns the longest path of a path hash that a text begins with.", "9.2.0", "pathhash", arguments385, 4},
     {"PHMGET", "key path FIELDS numfields field [field ...] [path FIELDS numfields field [field ...] ...]",
-     "Returns the values of fields of several paths in a path hash.", "9.2.0", "pathhash", arguments384, 2},
+     "Returns the values of fields of several paths in a path hash.", "9.2.0", "pathhash", arguments388, 2},
     {"PHMSET", "key path FIELDS numfields field value [field value ...] [path FIELDS numfields field value [field value ...] ...]",
-     "Sets fields of several paths in a path hash.", "9.2.0", "pathhash", arguments388, 2},
+     "Sets fields of several paths in a path hash.", "9.2.0", "pathhash", arguments392, 2},
     {"PHPREFIXES", "key query [LENGTHS] [WITHVALUES|FIELDS numfields field [field ...]] [COUNT count] [MAXPATHLEN maxpathlen]",
-     "Returns the paths of a path hash that a text begins with.", "9.2.0", "pathhash", arguments391, 6},
+     "Returns the paths of a path hash that a text begins with.", "9.2.0", "pathhash", arguments395, 6},
     {"PHSCAN", "key cursor [PREFIX prefix] [COUNT count] [WITHVALUES]",
-     "Iterates over the paths of a path hash, in byte order.", "9.2.0", "pathhash", arguments392, 5},
+     "Iterates over the paths of a path hash, in byte order.", "9.2.0", "pathhash", arguments396, 5},
     {"PHSET", "key path [FNX|FXX] FIELDS numfields field value [field value ...]",
-     "Sets fields of a path in a path hash.", "9.2.0", "pathhash", arguments396, 4},
+     "Sets fields of a path in a path hash.", "9.2.0", "pathhash", arguments400, 4},
     {"PING", "[message]",
-     "Returns the server's liveliness response.", "1.0.0", "connection", arguments397, 1},
+     "Returns the server's liveliness response.", "1.0.0", "connection", arguments401, 1},
     {"PSETEX", "key milliseconds value",
-     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments398, 3},
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if it doesn't exist.", "2.6.0", "string", arguments402, 3},
     {"PSUBSCRIBE", "pattern [pattern ...]",
-     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments399, 1},
+     "Listens for messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments403, 1},
     {"PSYNC", "replicationid offset",
-     "An internal command used in replication.", "2.8.0", "server", arguments400, 2},
+     "An internal command used in replication.", "2.8.0", "server", arguments404, 2},
     {"PTTL", "key",
-     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments401, 1},
+     "Returns the expiration time in milliseconds of a key.", "2.6.0", "generic", arguments405, 1},
     {"PUBLISH", "channel message",
-     "Posts a message to a channel.", "2.0.0", "pubsub", arguments402, 2},
+     "Posts a message to a channel.", "2.0.0", "pubsub", arguments406, 2},
     {"PUBSUB", "",
      "A container for Pub/Sub commands.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB CHANNELS", "[pattern]",
-     "Returns the active channels.", "2.8.0", "pubsub", arguments403, 1},
+     "Returns the active channels.", "2.8.0", "pubsub", arguments407, 1},
     {"PUBSUB HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "pubsub", NULL, 0},
     {"PUBSUB NUMPAT", "",
      "Returns a count of unique pattern subscriptions.", "2.8.0", "pubsub", NULL, 0},
     {"PUBSUB NUMSUB", "[channel [channel ...]]",
-     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments404, 1},
+     "Returns a count of subscribers to channels.", "2.8.0", "pubsub", arguments408, 1},
     {"PUBSUB SHARDCHANNELS", "[pattern]",
-     "Returns the active shard channels.", "7.0.0", "pubsub", arguments405, 1},
+     "Returns the active shard channels.", "7.0.0", "pubsub", arguments409, 1},
     {"PUBSUB SHARDNUMSUB", "[shardchannel [shardchannel ...]]",
-     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments406, 1},
+     "Returns the count of subscribers of shard channels.", "7.0.0", "pubsub", arguments410, 1},
     {"PUNSUBSCRIBE", "[pattern [pattern ...]]",
-     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments407, 1},
+     "Stops listening to messages published to channels that match one or more patterns.", "2.0.0", "pubsub", arguments411, 1},
     {"QUIT", "",
      "Closes the connection.", "1.0.0", "connection", NULL, 0},
     {"RANDOMKEY", "",
@@ -3674,93 +3699,93 @@ const helpEntry helpEntries[] = {
     {"READWRITE", "",
      "Enables read-write queries for a connection to a Valkey replica node.", "3.0.0", "cluster", NULL, 0},
     {"RENAME", "key newkey",
-     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments408, 2},
+     "Renames a key and overwrites the destination.", "1.0.0", "generic", arguments412, 2},
     {"RENAMENX", "key newkey",
-     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments409, 2},
+     "Renames a key only when the target key name doesn't exist.", "1.0.0", "generic", arguments413, 2},
     {"REPLCONF", "",
      "An internal command for configuring the replication stream.", "3.0.0", "server", NULL, 0},
     {"REPLICAOF", "host port|NO ONE",
-     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments413, 1},
+     "Configures a server as replica of another, or promotes it to a primary.", "5.0.0", "server", arguments417, 1},
     {"RESET", "",
      "Resets the connection.", "6.2.0", "connection", NULL, 0},
     {"RESTORE", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments414, 7},
+     "Creates a key from the serialized representation of a value.", "2.6.0", "generic", arguments418, 7},
     {"RESTORE-ASKING", "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments415, 7},
+     "An internal command for migrating keys in a cluster.", "3.0.0", "server", arguments419, 7},
     {"ROLE", "",
      "Returns the replication role.", "2.8.12", "server", NULL, 0},
     {"RPOP", "key [count]",
-     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments416, 2},
+     "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.", "1.0.0", "list", arguments420, 2},
     {"RPOPLPUSH", "source destination",
-     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments417, 2},
+     "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.", "1.2.0", "list", arguments421, 2},
     {"RPUSH", "key element [element ...]",
-     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments418, 2},
+     "Appends one or more elements to a list. Creates the key if it doesn't exist.", "1.0.0", "list", arguments422, 2},
     {"RPUSHX", "key element [element ...]",
-     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments419, 2},
+     "Appends one or more elements to a list only when the list exists.", "2.2.0", "list", arguments423, 2},
     {"SADD", "key member [member ...]",
-     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments420, 2},
+     "Adds one or more members to a set. Creates the key if it doesn't exist.", "1.0.0", "set", arguments424, 2},
     {"SADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers member [member ...]",
-     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments424, 4},
+     "Adds one or more members to a set, and optionally sets their expiration time.", "9.1.0", "set", arguments428, 4},
     {"SAVE", "",
      "Synchronously saves the database(s) to disk.", "1.0.0", "server", NULL, 0},
     {"SCAN", "cursor [MATCH pattern] [COUNT count] [TYPE type]",
-     "Iterates over the key names in the database.", "2.8.0", "generic", arguments425, 4},
+     "Iterates over the key names in the database.", "2.8.0", "generic", arguments429, 4},
     {"SCARD", "key",
-     "Returns the number of members in a set.", "1.0.0", "set", arguments426, 1},
+     "Returns the number of members in a set.", "1.0.0", "set", arguments430, 1},
     {"SCRIPT", "",
      "A container for Lua scripts management commands.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT DEBUG", "YES|SYNC|NO [engine]",
-     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments428, 2},
+     "Sets the debug mode of server-side Lua scripts.", "3.2.0", "scripting", arguments432, 2},
     {"SCRIPT EXISTS", "sha1 [sha1 ...]",
-     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments429, 1},
+     "Determines whether server-side Lua scripts exist in the script cache.", "2.6.0", "scripting", arguments433, 1},
     {"SCRIPT FLUSH", "[ASYNC|SYNC]",
-     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments431, 1},
+     "Removes all server-side Lua scripts from the script cache.", "2.6.0", "scripting", arguments435, 1},
     {"SCRIPT HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "scripting", NULL, 0},
     {"SCRIPT KILL", "",
      "Terminates a server-side Lua script during execution.", "2.6.0", "scripting", NULL, 0},
     {"SCRIPT LOAD", "script",
-     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments432, 1},
+     "Loads a server-side Lua script to the script cache.", "2.6.0", "scripting", arguments436, 1},
     {"SCRIPT SHOW", "sha1",
-     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments433, 1},
+     "Show server-side Lua script in the script cache.", "8.0.0", "scripting", arguments437, 1},
     {"SDIFF", "key [key ...]",
-     "Returns the difference of multiple sets.", "1.0.0", "set", arguments434, 1},
+     "Returns the difference of multiple sets.", "1.0.0", "set", arguments438, 1},
     {"SDIFFCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments435, 3},
+     "Returns the number of members of the difference of multiple sets.", "9.1.0", "set", arguments439, 3},
     {"SDIFFSTORE", "destination key [key ...]",
-     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments436, 2},
+     "Stores the difference of multiple sets in a key.", "1.0.0", "set", arguments440, 2},
     {"SELECT", "index",
-     "Changes the selected database.", "1.0.0", "connection", arguments437, 1},
+     "Changes the selected database.", "1.0.0", "connection", arguments441, 1},
     {"SENTINEL", "",
      "A container for Sentinel commands.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL CKQUORUM", "primary-name",
-     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments438, 1},
+     "Checks for a Sentinel quorum.", "2.8.4", "sentinel", arguments442, 1},
     {"SENTINEL CONFIG", "SET parameter value [parameter value ...]|GET parameter [parameter ...]",
-     "Configures Sentinel.", "6.2.0", "sentinel", arguments441, 1},
+     "Configures Sentinel.", "6.2.0", "sentinel", arguments445, 1},
     {"SENTINEL DEBUG", "[parameter value [parameter value ...]]",
-     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments443, 1},
+     "Lists or updates the current configurable parameters of Sentinel.", "7.0.0", "sentinel", arguments447, 1},
     {"SENTINEL FAILOVER", "primary-name [COORDINATED]",
-     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments444, 2},
+     "Forces a Sentinel failover.", "2.8.4", "sentinel", arguments448, 2},
     {"SENTINEL FLUSHCONFIG", "",
      "Rewrites the Sentinel configuration file.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments445, 1},
+     "Returns the port and address of a primary instance.", "2.8.4", "sentinel", arguments449, 1},
     {"SENTINEL GET-PRIMARY-ADDR-BY-NAME", "primary-name",
-     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments446, 1},
+     "Returns the port and address of a primary instance.", "8.0.0", "sentinel", arguments450, 1},
     {"SENTINEL HELP", "",
      "Returns helpful text about the different subcommands.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL INFO-CACHE", "nodename [nodename ...]",
-     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments447, 1},
+     "Returns the cached `INFO` replies from the deployment's instances.", "3.2.0", "sentinel", arguments451, 1},
     {"SENTINEL IS-MASTER-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments448, 4},
+     "Determines whether a primary instance is down.", "2.8.4", "sentinel", arguments452, 4},
     {"SENTINEL IS-PRIMARY-DOWN-BY-ADDR", "ip port current-epoch runid",
-     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments449, 4},
+     "Determines whether a primary instance is down.", "8.0.0", "sentinel", arguments453, 4},
     {"SENTINEL MASTER", "primary-name",
-     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments450, 1},
+     "Returns the state of a primary instance.", "2.8.4", "sentinel", arguments454, 1},
     {"SENTINEL MASTERS", "",
      "Returns a list of monitored primaries.", "2.8.4", "sentinel", NULL, 0},
     {"SENTINEL MONITOR", "name ip port quorum",
-     "Starts monitoring.", "2.8.4", "sentinel", arguments451, 4},
+     "Starts monitoring.", "2.8.4", "sentinel", arguments455, 4},
     {"SENTINEL MYID", "",
      "Returns the Sentinel instance ID.", "6.2.0", "sentinel", NULL, 0},
     {"SENTINEL PENDING-SCRIPTS", "",
@@ -3768,53 +3793,53 @@ const helpEntry helpEntries[] = {
     {"SENTINEL PRIMARIES", "",
      "Returns a list of monitored primaries.", "8.0.0", "sentinel", NULL, 0},
     {"SENTINEL PRIMARY", "primary-name",
-     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments452, 1},
+     "Returns the state of a primary instance.", "8.0.0", "sentinel", arguments456, 1},
     {"SENTINEL REMOVE", "primary-name",
-     "Stops monitoring.", "2.8.4", "sentinel", arguments453, 1},
+     "Stops monitoring.", "2.8.4", "sentinel", arguments457, 1},
     {"SENTINEL REPLICAS", "primary-name",
-     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments454, 1},
+     "Returns a list of the monitored replicas.", "5.0.0", "sentinel", arguments458, 1},
     {"SENTINEL RESET", "pattern",
-     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments455, 1},
+     "Resets primaries by name matching a pattern.", "2.8.4", "sentinel", arguments459, 1},
     {"SENTINEL SENTINELS", "primary-name",
-     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments456, 1},
+     "Returns a list of Sentinel instances.", "2.8.4", "sentinel", arguments460, 1},
     {"SENTINEL SET", "primary-name option value [option value ...]",
-     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments458, 2},
+     "Changes the configuration of a monitored primary.", "2.8.4", "sentinel", arguments462, 2},
     {"SENTINEL SIMULATE-FAILURE", "[|| [|| ...]]",
-     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments460, 1},
+     "Simulates failover scenarios.", "3.2.0", "sentinel", arguments464, 1},
     {"SENTINEL SLAVES", "primary-name",
-     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments461, 1},
+     "Returns a list of the monitored replicas.", "2.8.0", "sentinel", arguments465, 1},
     {"SET", "key value [NX|XX|IFEQ comparison-value|IFNE ifne-value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
-     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments464, 5},
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.", "1.0.0", "string", arguments468, 5},
     {"SETBIT", "key offset value",
-     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments465, 3},
+     "Sets or clears the bit at offset of the string value. Creates the key if it doesn't exist.", "2.2.0", "bitmap", arguments469, 3},
     {"SETEX", "key seconds value",
-     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments466, 3},
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.", "2.0.0", "string", arguments470, 3},
     {"SETNX", "key value",
-     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments467, 2},
+     "Sets the string value of a key only when the key doesn't exist.", "1.0.0", "string", arguments471, 2},
     {"SETRANGE", "key offset value",
-     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments468, 3},
+     "Overwrites a part of a string value with another by an offset. Creates the key if it doesn't exist.", "2.2.0", "string", arguments472, 3},
     {"SEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments471, 4},
+     "Sets the expiration time of members of a set in seconds.", "9.1.0", "set", arguments475, 4},
     {"SEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments474, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in seconds.", "9.1.0", "set", arguments478, 4},
     {"SEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments476, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in seconds.", "9.1.0", "set", arguments480, 2},
     {"SHUTDOWN", "[[NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER]|ABORT]",
-     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments480, 1},
+     "Synchronously saves the database(s) to disk and shuts down the server.", "1.0.0", "server", arguments484, 1},
     {"SINTER", "key [key ...]",
-     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments481, 1},
+     "Returns the intersect of multiple sets.", "1.0.0", "set", arguments485, 1},
     {"SINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments482, 3},
+     "Returns the number of members of the intersect of multiple sets.", "7.0.0", "set", arguments486, 3},
     {"SINTERSTORE", "destination key [key ...]",
-     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments483, 2},
+     "Stores the intersect of multiple sets in a key.", "1.0.0", "set", arguments487, 2},
     {"SISMEMBER", "key member [XX]",
-     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments484, 3},
+     "Determines whether a member belongs to a set.", "1.0.0", "set", arguments488, 3},
     {"SLAVEOF", "host port|NO ONE",
-     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments488, 1},
+     "Sets a server as a replica of another, or promotes it to being a primary.", "1.0.0", "server", arguments492, 1},
     {"SLOWLOG", "",
      "A container for slow log commands.", "2.2.12", "server", NULL, 0},
     {"SLOWLOG GET", "[count]",
-     "Returns the slow log's entries.", "2.2.12", "server", arguments489, 1},
+     "Returns the slow log's entries.", "2.2.12", "server", arguments493, 1},
     {"SLOWLOG HELP", "",
      "Shows helpful text about the different subcommands.", "6.2.0", "server", NULL, 0},
     {"SLOWLOG LEN", "",
@@ -3822,221 +3847,221 @@ const helpEntry helpEntries[] = {
     {"SLOWLOG RESET", "",
      "Clears all entries from the slow log.", "2.2.12", "server", NULL, 0},
     {"SMEMBERS", "key",
-     "Returns all members of a set.", "1.0.0", "set", arguments490, 1},
+     "Returns all members of a set.", "1.0.0", "set", arguments494, 1},
     {"SMISMEMBER", "key member [member ...]",
-     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments491, 2},
+     "Determines whether multiple members belong to a set.", "6.2.0", "set", arguments495, 2},
     {"SMOVE", "source destination member",
-     "Moves a member from one set to another.", "1.0.0", "set", arguments492, 3},
+     "Moves a member from one set to another.", "1.0.0", "set", arguments496, 3},
     {"SORT", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]",
-     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments495, 7},
+     "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.", "1.0.0", "generic", arguments499, 7},
     {"SORT_RO", "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
-     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments498, 6},
+     "Returns the sorted elements of a list, a set, or a sorted set.", "7.0.0", "generic", arguments502, 6},
     {"SPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments500, 2},
+     "Removes the expiration times of members of a set.", "9.1.0", "set", arguments504, 2},
     {"SPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments503, 4},
+     "Sets the expiration time of members of a set in milliseconds.", "9.1.0", "set", arguments507, 4},
     {"SPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments506, 4},
+     "Sets the expiration time of members of a set to a Unix timestamp in milliseconds.", "9.1.0", "set", arguments510, 4},
     {"SPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments508, 2},
+     "Returns the expiration times of members of a set as Unix timestamps in milliseconds.", "9.1.0", "set", arguments512, 2},
     {"SPOP", "key [count]",
-     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments509, 2},
+     "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.", "1.0.0", "set", arguments513, 2},
     {"SPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments511, 2},
+     "Returns the remaining time to live of members of a set in milliseconds.", "9.1.0", "set", arguments515, 2},
     {"SPUBLISH", "shardchannel message",
-     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments512, 2},
+     "Posts a message to a shard channel.", "7.0.0", "pubsub", arguments516, 2},
     {"SRANDMEMBER", "key [count]",
-     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments513, 2},
+     "Gets one or multiple random members from a set.", "1.0.0", "set", arguments517, 2},
     {"SREM", "key member [member ...]",
-     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments514, 2},
+     "Removes one or more members from a set. Deletes the set if the last member was removed.", "1.0.0", "set", arguments518, 2},
     {"SSCAN", "key cursor [MATCH pattern] [COUNT count]",
-     "Iterates over members of a set.", "2.8.0", "set", arguments515, 4},
+     "Iterates over members of a set.", "2.8.0", "set", arguments519, 4},
     {"SSUBSCRIBE", "shardchannel [shardchannel ...]",
-     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments516, 1},
+     "Listens for messages published to shard channels.", "7.0.0", "pubsub", arguments520, 1},
     {"STRLEN", "key",
-     "Returns the length of a string value.", "2.2.0", "string", arguments517, 1},
+     "Returns the length of a string value.", "2.2.0", "string", arguments521, 1},
     {"STTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments519, 2},
+     "Returns the remaining time to live of members of a set in seconds.", "9.1.0", "set", arguments523, 2},
     {"SUBSCRIBE", "channel [channel ...]",
-     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments520, 1},
+     "Listens for messages published to channels.", "2.0.0", "pubsub", arguments524, 1},
     {"SUBSTR", "key start end",
-     "Returns a substring from a string value.", "1.0.0", "string", arguments521, 3},
+     "Returns a substring from a string value.", "1.0.0", "string", arguments525, 3},
     {"SUNION", "key [key ...]",
-     "Returns the union of multiple sets.", "1.0.0", "set", arguments522, 1},
+     "Returns the union of multiple sets.", "1.0.0", "set", arguments526, 1},
     {"SUNIONCARD", "numkeys key [key ...] [APPROX] [LIMIT limit]",
-     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments523, 4},
+     "Returns the number of members of the union of multiple sets, exactly or estimated.", "9.1.0", "set", arguments527, 4},
     {"SUNIONSTORE", "destination key [key ...]",
-     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments524, 2},
+     "Stores the union of multiple sets in a key.", "1.0.0", "set", arguments528, 2},
     {"SUNSUBSCRIBE", "[shardchannel [shardchannel ...]]",
-     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments525, 1},
+     "Stops listening to messages posted to shard channels.", "7.0.0", "pubsub", arguments529, 1},
     {"SWAPDB", "index1 index2",
-     "Swaps two databases.", "4.0.0", "server", arguments526, 2},
+     "Swaps two databases.", "4.0.0", "server", arguments530, 2},
     {"SYNC", "",
      "An internal command used in replication.", "1.0.0", "server", NULL, 0},
     {"TIME", "",
      "Returns the server time.", "2.6.0", "server", NULL, 0},
     {"TOUCH", "key [key ...]",
-     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments527, 1},
+     "Returns the number of existing keys out of those specified after updating the time they were last accessed.", "3.2.1", "generic", arguments531, 1},
     {"TTL", "key",
-     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments528, 1},
+     "Returns the expiration time in seconds of a key.", "1.0.0", "generic", arguments532, 1},
     {"TYPE", "key",
-     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments529, 1},
+     "Determines the type of value stored at a key.", "1.0.0", "generic", arguments533, 1},
     {"UNLINK", "key [key ...]",
-     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments530, 1},
+     "Asynchronously deletes one or more keys.", "4.0.0", "generic", arguments534, 1},
     {"UNSUBSCRIBE", "[channel [channel ...]]",
-     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments531, 1},
+     "Stops listening to messages posted to channels.", "2.0.0", "pubsub", arguments535, 1},
     {"UNWATCH", "",
      "Forgets about watched keys of a transaction.", "2.2.0", "transactions", NULL, 0},
     {"WAIT", "numreplicas timeout",
-     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments532, 2},
+     "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.", "3.0.0", "generic", arguments536, 2},
     {"WAITAOF", "numlocal numreplicas timeout",
-     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments533, 3},
+     "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.", "7.2.0", "generic", arguments537, 3},
     {"WATCH", "key [key ...]",
-     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments534, 1},
+     "Monitors changes to keys to determine the execution of a transaction.", "2.2.0", "transactions", arguments538, 1},
     {"XACK", "key group id [id ...]",
-     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments535, 3},
+     "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.", "5.0.0", "stream", arguments539, 3},
     {"XACKDEL", "key group [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments538, 4},
+     "Acknowledges messages for a consumer group and removes them from the stream.", "9.2.0", "stream", arguments542, 4},
     {"XADD", "key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]",
-     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments544, 5},
+     "Appends a new message to a stream. Creates the key if it doesn't exist.", "5.0.0", "stream", arguments548, 5},
     {"XAUTOCLAIM", "key group consumer min-idle-time start [COUNT count] [JUSTID]",
-     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments545, 7},
+     "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.", "6.2.0", "stream", arguments549, 7},
     {"XCFGSET", "key [IDMP-DURATION duration] [IDMP-MAXSIZE maxsize]",
-     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments546, 3},
+     "Sets for how long, and how many, ids of producers a stream remembers.", "9.1.0", "stream", arguments550, 3},
     {"XCLAIM", "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
-     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments547, 11},
+     "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.", "5.0.0", "stream", arguments551, 11},
     {"XDEL", "key id [id ...]",
-     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments548, 2},
+     "Returns the number of messages after removing them from a stream.", "5.0.0", "stream", arguments552, 2},
     {"XDELEX", "key [KEEPREF|DELREF|ACKED] IDS numids id [id ...]",
-     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments551, 3},
+     "Removes messages from a stream, and what consumer groups know of them, if so wanted.", "9.2.0", "stream", arguments555, 3},
     {"XGROUP", "",
      "A container for consumer groups commands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP CREATE", "key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]",
-     "Creates a consumer group.", "5.0.0", "stream", arguments553, 5},
+     "Creates a consumer group.", "5.0.0", "stream", arguments557, 5},
     {"XGROUP CREATECONSUMER", "key group consumer",
-     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments554, 3},
+     "Creates a consumer in a consumer group.", "6.2.0", "stream", arguments558, 3},
     {"XGROUP DELCONSUMER", "key group consumer",
-     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments555, 3},
+     "Deletes a consumer from a consumer group.", "5.0.0", "stream", arguments559, 3},
     {"XGROUP DESTROY", "key group",
-     "Destroys a consumer group.", "5.0.0", "stream", arguments556, 2},
+     "Destroys a consumer group.", "5.0.0", "stream", arguments560, 2},
     {"XGROUP HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XGROUP SETID", "key group id|$ [ENTRIESREAD entries-read]",
-     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments558, 4},
+     "Sets the last-delivered ID of a consumer group.", "5.0.0", "stream", arguments562, 4},
     {"XIDMPRECORD", "key producer-id idempotent-id stream-id",
-     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments559, 4},
+     "Records the id that a producer has given to an entry of a stream.", "9.1.0", "stream", arguments563, 4},
     {"XINFO", "",
      "A container for stream introspection commands.", "5.0.0", "stream", NULL, 0},
     {"XINFO CONSUMERS", "key group",
-     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments560, 2},
+     "Returns a list of the consumers in a consumer group.", "5.0.0", "stream", arguments564, 2},
     {"XINFO GROUPS", "key",
-     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments561, 1},
+     "Returns a list of the consumer groups of a stream.", "5.0.0", "stream", arguments565, 1},
     {"XINFO HELP", "",
      "Returns helpful text about the different subcommands.", "5.0.0", "stream", NULL, 0},
     {"XINFO STREAM", "key [FULL [COUNT count]]",
-     "Returns information about a stream.", "5.0.0", "stream", arguments563, 2},
+     "Returns information about a stream.", "5.0.0", "stream", arguments567, 2},
     {"XLEN", "key",
-     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments564, 1},
+     "Returns the number of messages in a stream.", "5.0.0", "stream", arguments568, 1},
     {"XNACK", "key group SILENT|FAIL|FATAL IDS numids id [id ...] [RETRYCOUNT retrycount] [FORCE]",
-     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments567, 6},
+     "Releases pending entries of a consumer group, so that other consumers can claim them at once.", "9.1.0", "stream", arguments571, 6},
     {"XPENDING", "key group [[IDLE min-idle-time] start end count [consumer]]",
-     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments569, 3},
+     "Returns the information and entries from a stream consumer group's pending entries list.", "5.0.0", "stream", arguments573, 3},
     {"XRANGE", "key start end [COUNT count]",
-     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments570, 4},
+     "Returns the messages from a stream within a range of IDs.", "5.0.0", "stream", arguments574, 4},
     {"XREAD", "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments572, 3},
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments576, 3},
     {"XREADGROUP", "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
-     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments575, 5},
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.", "5.0.0", "stream", arguments579, 5},
     {"XREVRANGE", "key end start [COUNT count]",
-     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments576, 4},
+     "Returns the messages from a stream within a range of IDs in reverse order.", "5.0.0", "stream", arguments580, 4},
     {"XSETID", "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
-     "An internal command for replicating stream values.", "5.0.0", "stream", arguments577, 4},
+     "An internal command for replicating stream values.", "5.0.0", "stream", arguments581, 4},
     {"XTRIM", "key MAXLEN|MINID [=|~] threshold [LIMIT count]",
-     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments581, 2},
+     "Deletes messages from the beginning of a stream.", "5.0.0", "stream", arguments585, 2},
     {"ZADD", "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
-     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments585, 6},
+     "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.", "1.2.0", "sorted-set", arguments589, 6},
     {"ZADDEX", "key [NX|XX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] MEMBERS nummembers score member [score member ...]",
-     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments590, 4},
+     "Adds one or more members to a sorted set, and optionally sets their expiration time.", "9.1.0", "sorted-set", arguments594, 4},
     {"ZCARD", "key",
-     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments591, 1},
+     "Returns the number of members in a sorted set.", "1.2.0", "sorted-set", arguments595, 1},
     {"ZCOUNT", "key min max",
-     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments592, 3},
+     "Returns the count of members in a sorted set that have scores within a range.", "2.0.0", "sorted-set", arguments596, 3},
     {"ZDIFF", "numkeys key [key ...] [WITHSCORES]",
-     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments593, 3},
+     "Returns the difference between multiple sorted sets.", "6.2.0", "sorted-set", arguments597, 3},
     {"ZDIFFSTORE", "destination numkeys key [key ...]",
-     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments594, 3},
+     "Stores the difference of multiple sorted sets in a key.", "6.2.0", "sorted-set", arguments598, 3},
     {"ZEXPIRE", "key seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments597, 4},
+     "Sets the expiration time of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments601, 4},
     {"ZEXPIREAT", "key unix-time-seconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments600, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in seconds.", "9.1.0", "sorted-set", arguments604, 4},
     {"ZEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments602, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in seconds.", "9.1.0", "sorted-set", arguments606, 2},
     {"ZINCRBY", "key increment member",
-     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments603, 3},
+     "Increments the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments607, 3},
     {"ZINTER", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments605, 5},
+     "Returns the intersect of multiple sorted sets.", "6.2.0", "sorted-set", arguments609, 5},
     {"ZINTERCARD", "numkeys key [key ...] [LIMIT limit]",
-     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments606, 3},
+     "Returns the number of members of the intersect of multiple sorted sets.", "7.0.0", "sorted-set", arguments610, 3},
     {"ZINTERSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments608, 5},
+     "Stores the intersect of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments612, 5},
     {"ZLEXCOUNT", "key min max",
-     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments609, 3},
+     "Returns the number of members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments613, 3},
     {"ZMPOP", "numkeys key [key ...] MIN|MAX [COUNT count]",
-     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments611, 4},
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.", "7.0.0", "sorted-set", arguments615, 4},
     {"ZMSCORE", "key member [member ...]",
-     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments612, 2},
+     "Returns the score of one or more members in a sorted set.", "6.2.0", "sorted-set", arguments616, 2},
     {"ZPERSIST", "key MEMBERS nummembers member [member ...]",
-     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments614, 2},
+     "Removes the expiration times of members of a sorted set.", "9.1.0", "sorted-set", arguments618, 2},
     {"ZPEXPIRE", "key milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments617, 4},
+     "Sets the expiration time of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments621, 4},
     {"ZPEXPIREAT", "key unix-time-milliseconds [NX|XX|GT|LT] MEMBERS nummembers member [member ...]",
-     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments620, 4},
+     "Sets the expiration time of members of a sorted set to a Unix timestamp in milliseconds.", "9.1.0", "sorted-set", arguments624, 4},
     {"ZPEXPIRETIME", "key MEMBERS nummembers member [member ...]",
-     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments622, 2},
+     "Returns the expiration times of members of a sorted set as Unix timestamps in milliseconds.", "9.1.0", "sorted-set", arguments626, 2},
     {"ZPOPMAX", "key [count]",
-     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments623, 2},
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments627, 2},
     {"ZPOPMIN", "key [count]",
-     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments624, 2},
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.", "5.0.0", "sorted-set", arguments628, 2},
     {"ZPTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments626, 2},
+     "Returns the remaining time to live of members of a sorted set in milliseconds.", "9.1.0", "sorted-set", arguments630, 2},
     {"ZRANDMEMBER", "key [count [WITHSCORES]]",
-     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments628, 2},
+     "Returns one or more random members from a sorted set.", "6.2.0", "sorted-set", arguments632, 2},
     {"ZRANGE", "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments631, 8},
+     "Returns members in a sorted set within a range of indexes.", "1.2.0", "sorted-set", arguments635, 8},
     {"ZRANGEBYLEX", "key min max [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments633, 5},
+     "Returns members in a sorted set within a lexicographical range.", "2.8.9", "sorted-set", arguments637, 5},
     {"ZRANGEBYSCORE", "key min max [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments635, 6},
+     "Returns members in a sorted set within a range of scores.", "1.0.5", "sorted-set", arguments639, 6},
     {"ZRANGESTORE", "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
-     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments638, 7},
+     "Stores a range of members from sorted set in a key.", "6.2.0", "sorted-set", arguments642, 7},
     {"ZRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments639, 3},
+     "Returns the index of a member in a sorted set ordered by ascending scores.", "2.0.0", "sorted-set", arguments643, 3},
     {"ZREM", "key member [member ...]",
-     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments640, 2},
+     "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments644, 2},
     {"ZREMRANGEBYLEX", "key min max",
-     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments641, 3},
+     "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.", "2.8.9", "sorted-set", arguments645, 3},
     {"ZREMRANGEBYRANK", "key start stop",
-     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments642, 3},
+     "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.", "2.0.0", "sorted-set", arguments646, 3},
     {"ZREMRANGEBYSCORE", "key min max",
-     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments643, 3},
+     "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.", "1.2.0", "sorted-set", arguments647, 3},
     {"ZREVRANGE", "key start stop [WITHSCORES] [XX]",
-     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments644, 5},
+     "Returns members in a sorted set within a range of indexes in reverse order.", "1.2.0", "sorted-set", arguments648, 5},
     {"ZREVRANGEBYLEX", "key max min [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments646, 5},
+     "Returns members in a sorted set within a lexicographical range in reverse order.", "2.8.9", "sorted-set", arguments650, 5},
     {"ZREVRANGEBYSCORE", "key max min [WITHSCORES] [LIMIT offset count] [XX]",
-     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments648, 6},
+     "Returns members in a sorted set within a range of scores in reverse order.", "2.2.0", "sorted-set", arguments652, 6},
     {"ZREVRANK", "key member [WITHSCORE]",
-     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments649, 3},
+     "Returns the index of a member in a sorted set ordered by descending scores.", "2.0.0", "sorted-set", arguments653, 3},
     {"ZSCAN", "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
-     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments650, 5},
+     "Iterates over members and scores of a sorted set.", "2.8.0", "sorted-set", arguments654, 5},
     {"ZSCORE", "key member",
-     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments651, 2},
+     "Returns the score of a member in a sorted set.", "1.2.0", "sorted-set", arguments655, 2},
     {"ZTTL", "key MEMBERS nummembers member [member ...]",
-     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments653, 2},
+     "Returns the remaining time to live of members of a sorted set in seconds.", "9.1.0", "sorted-set", arguments657, 2},
     {"ZUNION", "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]",
-     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments655, 5},
+     "Returns the union of multiple sorted sets.", "6.2.0", "sorted-set", arguments659, 5},
     {"ZUNIONSTORE", "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]",
-     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments657, 5},
+     "Stores the union of multiple sorted sets in a key.", "2.0.0", "sorted-set", arguments661, 5},
 };
 
-const int helpEntryCount = 503;
+const int helpEntryCount = 508;

@@ -1,11 +1,17 @@
-# What the programs of a pod share. HOSTS: all pods; MY_HOST: this one; PASSWORD may be empty; TLS: yes or empty; BIND: addresses
-# to listen on, by default all.
+# What the programs of a pod share. HOSTS: all pods; MY_HOST: this one; PASSWORD and BUS_SECRET may be empty; TLS: yes or empty;
+# BIND: addresses to listen on, by default all.
 set -eu
 port=${PORT:-6379} sentinel_port=${SENTINEL_PORT:-26379}
 run=${RUN:-/run/valkey} data=${DATA:-/data} tls=${TLS_FOLDER:-/etc/valkey/tls}
-case ${PASSWORD:-} in
+case ${PASSWORD:-}${BUS_SECRET:-} in
 *[!A-Za-z0-9._~+/=-]*) echo "the password has other characters than letters, digits and . _ ~ + / = -" >&2; exit 1 ;;
 esac
+
+# Runs valkey-cli with the password and the certificate of the servers.
+cli() {
+    if [ -n "${PASSWORD:-}" ]; then export VALKEYCLI_AUTH="$PASSWORD"; fi
+    valkey-cli ${TLS:+--tls --cacert "$tls/ca.crt"} "$@"
+}
 
 # Prints the lines about ports and certificates for the port $1.
 ports() {

@@ -20,7 +20,9 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end }}
 
 {{- define "fenwick.replicas" -}}
-{{ if eq .Values.mode "sentinel" }}{{ .Values.replicas }}{{ else }}1{{ end }}
+{{ if eq .Values.mode "sentinel" }}{{ .Values.replicas -}}
+{{ else if eq .Values.mode "cluster" }}{{ mul .Values.cluster.shards (add1 .Values.cluster.replicasPerShard) -}}
+{{ else }}1{{ end }}
 {{- end }}
 
 {{/* The names of all pods, as they are in DNS. */}}
@@ -37,12 +39,27 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: MY_HOST
   value: {{ printf "$(POD_NAME).%s-pods.%s.svc" (include "fenwick.name" .) .Release.Namespace | quote }}
-- name: HOSTS
-  value: {{ include "fenwick.hosts" . | quote }}
 - name: MODE
   value: {{ .Values.mode }}
+{{- if eq .Values.mode "cluster" }}
+{{- /* Nothing that depends on the number of pods: they would all restart when it changes. */}}
+- name: MY_ADDRESS
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- if .Values.auth.busKey }}
+- name: BUS_SECRET
+  valueFrom: {secretKeyRef: {name: {{ .Values.auth.existingSecret | quote }}, key: {{ .Values.auth.busKey | quote }}}}
+{{- end }}
+{{- else }}
+- name: HOSTS
+  value: {{ include "fenwick.hosts" . | quote }}
 - name: QUORUM
   value: {{ add1 (div (int (include "fenwick.replicas" .)) 2) | quote }}
+{{- end }}
+{{ include "fenwick.secrets" . }}
+{{- end }}
+
+{{/* What a program needs to connect to the servers. */}}
+{{- define "fenwick.secrets" -}}
 - name: TLS
   value: {{ ternary "yes" "" .Values.tls.enabled | quote }}
 {{- if .Values.auth.existingSecret }}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Client tracking through the gateway (caching.h), and GATEWAY TRACK, its other end. The owner of a
+ * key tracks what a link reads; what the clients of the link have read is in the table of this
+ * node. In broadcast mode each owner tells each gateway of all changes of keys with the prefixes of
+ * all its clients, and pubsub selects among them.
+ *
+ * Invariant: while there are prefixes, each link to an owner has sent them before any other
+ * request. Main thread only. */
+#include "gateway/caching.h"
+
+#include "base/base.h"
+#include "cluster/owners.h"
+#include "engine/reply.h"
+#include "format/aof_reader.h"
+#include "gateway/client.h"
+#include "gateway/identity.h"
+#include "gateway/merge.h"
+#include "gateway/peer.h"
+#include "gateway/procs.h"
+#include "pubsub/pubsub.h"
+
+enum { PREFIXES_MAX = 1000, OWNERS_MAX = 1024 };
+
+static struct {
+    str *prefixes; /* of broadcast mode, that nodes have been told */
+    int count;
+    int told;    /* all owners know so many of them */
+    int waiting; /* calls for the others */
+    str error;   /* of one of these */
+} caching;
+
+/* ------------------------------------------------------------------ the owner of the keys */
+
+/* GATEWAY TRACK [CACHE] [SILENT] [NONE] [PREFIX prefix]...: the keys that the next request of this
+ * link reads are tracked; the link is not told of what it changes; of no prefix any more; of a
+ * prefix, too. */
+void gatewayTrackCommand(ctx *c) {
+    bool caches = false, silent = false;
+    if (!identityIsLink(c)) return;
+    for (int i = 2; i < c->argc; i++) {
+        bool has_value = i + 1 < c->argc;
+        if (ctxArgIs(c, i, "cache")) {
+            caches = true;
+        } else if (ctxArgIs(c, i, "silent")) {
+            silent = true;
+        } else if (ctxArgIs(c, i, "none")) {
+            pubsubLinkNoPrefixes(c->who);
+        } else if (ctxArgIs(c, i, "prefix") && has_value) {
+            pubsubLinkPrefix(c->who, c->argv[++i]);
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return;
+        }
+    }
+    pubsubLinkNext(c->who, caches, silent);
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ requests of clients */
+
+/* What the keys of a command are there for. */
+enum { KEYS_READ = 1, KEYS_CHANGED = 2 };
+
+static uint8_t useOf(const command *cmd) {
+    if (cmd->spec->categories & UINT64_C(1) << CAT_SCRIPTING) return KEYS_READ | KEYS_CHANGED;
+    uint8_t use = cmd->flags & CMD_READONLY ? KEYS_READ : 0;
+    return cmd->flags & CMD_WRITE ? use | KEYS_CHANGED : use;
+}
+
+uint32_t cachingOf(const ctx *c) {
+    uint32_t tracking = pubsubTrackingOf(c->who);
+    if (likely(!tracking) || c->cmd->flags & CMD_RUNS_QUEUE) return tracking;
+    uint8_t use = commandSpecHasKeys(c->cmd->spec) ? useOf(c->cmd) : 0;
+    if (!(use & KEYS_READ)) tracking &= ~(uint32_t)(PUBSUB_CACHES | PUBSUB_BROADCASTS);
+    if (!(use & KEYS_CHANGED)) tracking &= ~(uint32_t)PUBSUB_SILENT;
+    return tracking;
+}
+
+uint32_t cachingCallFlags(uint32_t tracking) {
+    return (tracking & PUBSUB_CACHES ? CALL_CACHES : 0) |
+           (tracking & PUBSUB_SILENT ? CALL_SILENT : 0);
+}
+
+/* An entry is the use of the key, its length and its bytes. */
+typedef struct keyHead {
+    uint32_t use, len;
+} keyHead;
+
+static void appendKey(str *out, uint32_t use, slice key) {
+    keyHead head = {.use = use, .len = (uint32_t)key.len};
+    strAppend(out, (const char *)&head, sizeof(head));
+    strAppendSlice(out, key);
+}
+
+void cachingAppendRead(str *out, slice key) { appendKey(out, KEYS_READ, key); }
+
+void cachingAppendKeys(str *out, const command *cmd, const slice *argv, int argc) {
+    enum { KEYS_MAX = 32 };
+    keyPosition few[KEYS_MAX];
+    int count;
+    keyPosition *places = commandAllKeys(cmd, argv, argc, few, KEYS_MAX, &count);
+    for (int i = 0; i < count; i++) appendKey(out, useOf(cmd), argv[places[i].arg_index]);
+    if (places != few) memFree(places);
+}
+
+static void hasRead(session *who, uint32_t tracking, slice key, bool is_tracked) {
+    bool broadcasts = tracking & PUBSUB_BROADCASTS;
+    check(who);
+    if (is_tracked && tracking & PUBSUB_CACHES) pubsubHasRead(who, key);
+    if (!is_tracked && (broadcasts || tracking & PUBSUB_CACHES)) pubsubMustForget(who, key);
+}
+
+void cachingEnded(session *who, uint32_t tracking, slice keys, bool has_failed, bool is_tracked) {
+    for (size_t at = 0; at < keys.len;) {
+        keyHead head;
+        check(at + sizeof(head) <= keys.len);
+        memcpy(&head, keys.ptr + at, sizeof(head));
+        at += sizeof(head);
+        slice key = sliceMake(keys.ptr + at, head.len);
+        at += head.len;
+        check(at <= keys.len);
+        /* The link was not told: other clients of this node have to be. */
+        if (tracking & PUBSUB_SILENT && head.use & KEYS_CHANGED) pubsubHasChanged(key, who);
+        if (who && !has_failed && head.use & KEYS_READ) hasRead(who, tracking, key, is_tracked);
+    }
+}
+
+/* ------------------------------------------------------------------ prefixes */
+
+static void endPrefixes(void *owner, int part, str *reply, bool is_tracked) {
+    (void)owner, (void)is_tracked; /* of the only one */
+    check(caching.waiting > 0);
+    caching.waiting--;
+    if (reply->ptr[0] == '-' && !part && !caching.error.len)
+        strAppend(&caching.error, reply->ptr + 1, reply->len - 3);
+    gatewayProgress();
+}
+
+/* Sends a request about prefixes to all other owners. `is_last`: it does not matter if it fails. */
+static void tellOwners(slice request, bool is_last) {
+    const clusterNode *owners[OWNERS_MAX];
+    int count = clusterOwners(owners, OWNERS_MAX);
+    for (int i = 0; i < count && i < OWNERS_MAX; i++) {
+        if (clusterIsMyself(owners[i])) continue;
+        caching.waiting++;
+        callStart(&(callRequest){.user = SLICE("default"),
+                                 .request = request,
+                                 .node_id = clusterNodeId(owners[i]),
+                                 .slot = -1,
+                                 .part = is_last,
+                                 .proto = 2,
+                                 .flags = CALL_ALL_NODES | CALL_READS | CALL_PROVEN |
+                                          CALL_PREFIXES | CALL_UNIT,
+                                 .end = endPrefixes,
+                                 .owner = &caching});
+    }
+}
+
+static void appendTrack(str *out, int from) {
+    int count = 2 + 2 * (caching.count - from);
+    slice *words = memNewArray(slice, (size_t)count);
+    words[0] = SLICE("GATEWAY");
+    words[1] = SLICE("TRACK");
+    check(from < caching.count);
+    for (int i = from; i < caching.count; i++) {
+        words[2 + 2 * (i - from)] = SLICE("PREFIX");
+        words[3 + 2 * (i - from)] = strSlice(&caching.prefixes[i]);
+    }
+    aofPrintCommand(out, count, words);
+    memFree(words);
+}
+
+static bool hasPrefix(slice name) {
+    for (int i = 0; i < caching.count; i++)
+        if (sliceEqual(strSlice(&caching.prefixes[i]), name)) return true;
+    return false;
+}
+
+static void addPrefix(slice name) {
+    if (caching.count >= PREFIXES_MAX) name = SLICE(""); /* all keys */
+    if (hasPrefix(name)) return;
+    caching.prefixes =
+        memRealloc(caching.prefixes, (size_t)(caching.count + 1) * sizeof(*caching.prefixes));
+    caching.prefixes[caching.count++] = strNew(name);
+}
+
+static void dropPrefixes(int from) {
+    for (int i = from; i < caching.count; i++) strFree(&caching.prefixes[i]);
+    caching.count = from;
+    if (caching.told > from) caching.told = from;
+}
+
+/* Adds those of the request. False: it has no broadcast mode. */
+static bool addPrefixesOf(const ctx *c) {
+    bool is_on = ctxArgIs(c, 2, "on"), broadcasts = false, any = false;
+    for (int i = 3; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "bcast")) broadcasts = true;
+        if (ctxArgIs(c, i, "prefix") || ctxArgIs(c, i, "redirect")) i++;
+    }
+    if (!is_on || !broadcasts) return false;
+    for (int i = 3; i + 1 < c->argc; i++) {
+        if (ctxArgIs(c, i, "redirect")) i++;
+        if (!ctxArgIs(c, i, "prefix")) continue;
+        addPrefix(c->argv[++i]);
+        any = true;
+    }
+    if (!any) addPrefix(SLICE(""));
+    return true;
+}
+
+gateVerdict cachingAdmit(ctx *c) {
+    if (caching.waiting) return GATE_HELD;
+    if (caching.error.len) {
+        dropPrefixes(caching.told);
+        replyError(c, strSlice(&caching.error));
+        strFree(&caching.error);
+        return GATE_REFUSED;
+    }
+    caching.told = caching.count;
+    if (!addPrefixesOf(c) || caching.told == caching.count) return GATE_PASS;
+    str request = STR_EMPTY;
+    appendTrack(&request, caching.told);
+    tellOwners(strSlice(&request), false);
+    strFree(&request);
+    return caching.waiting ? GATE_HELD : GATE_PASS;
+}
+
+bool cachingFirstRequest(str *out) {
+    if (!caching.count) return false;
+    appendTrack(out, 0);
+    check(out->len > 0);
+    return true;
+}
+
+/* ------------------------------------------------------------------ what nodes tell */
+
+/* Changes before it were not told of. */
+void cachingFirstReply(void) {
+    pubsubForgetAll();
+    gatewayProgress();
+}
+
+void cachingTakePush(slice push) {
+    slice items[2];
+    if (mergeItems(push, items, 2) != 2) return; /* of another kind */
+    if (!sliceEqual(mergeBulk(items[0]), SLICE("invalidate"))) return;
+    int count = mergeItems(items[1], NULL, 0);
+    if (count < 0) {
+        pubsubForgetAll();
+        return;
+    }
+    slice *keys = memNewArray(slice, (size_t)count + 1);
+    check(mergeItems(items[1], keys, count) == count);
+    for (int i = 0; i < count; i++) pubsubHasChanged(mergeBulk(keys[i]), NULL);
+    memFree(keys);
+}
+
+void cachingLinkEnded(void) { pubsubForgetAll(); }
+
+void cachingTick(void) {
+    if (!caching.count || caching.waiting) return;
+    if (!pubsubBroadcasts() && caching.told == caching.count) {
+        dropPrefixes(0);
+        slice words[] = {SLICE("GATEWAY"), SLICE("TRACK"), SLICE("NONE")};
+        str request = STR_EMPTY;
+        aofPrintCommand(&request, COUNT_OF(words), words);
+        tellOwners(strSlice(&request), true);
+        strFree(&request);
+        return;
+    }
+    const clusterNode *owners[OWNERS_MAX];
+    int count = clusterOwners(owners, OWNERS_MAX);
+    for (int i = 0; i < count && i < OWNERS_MAX; i++) {
+        bool is_other = !clusterIsMyself(owners[i]) && !(owners[i]->flags & NODE_FAILED);
+        if (is_other) (void)peerTo(owners[i]); /* tried again in the next tick */
+    }
+}
