@@ -14,6 +14,7 @@ from command_spec import load_specs  # noqa: E402
 
 PART = 2000  # elements in one command of a preparation
 BYTES_EACH = 100  # of a string, for each element of a collection
+BYTES_LEAST = 256 * 1024  # of a string: shorter ones never run in slices
 HLLS_MAX = 1000
 
 
@@ -129,7 +130,7 @@ VALUES = {
     "geo": collection("GEOADD", "geo", each=lambda i, n: place(i)),
     "stream": make_stream,
     "paths": make_paths,
-    "string": lambda n: [["SETRANGE", "string", n * BYTES_EACH - 1, b"\0"]],
+    "string": lambda n: [["SETRANGE", "string", max(n * BYTES_EACH, BYTES_LEAST) - 1, b"\0"]],
     "text": lambda n: [["SET", "text", text_of(n, 1)]],
     "text2": lambda n: [["SET", "text2", text_of(n, 2)]],
     "key": lambda n: [["SET", "key", "v"]],

@@ -182,7 +182,7 @@ static void giveName(db *d, slice name, bool copies) {
     dbKey from = {d, key, hash}, to = {d, name, storeHash(name)};
     if (sliceEqual(key, name) || !dbPeek(d, key, hash)) return;
     if (copies) {
-        assert_int_equal(dbCopy(&from, &to), OK);
+        assert_int_equal(copyKey(&from, &to), OK);
         return;
     }
     (void)dbDelete(d, name, to.hash, lookAtAll()); /* or it is missing */
