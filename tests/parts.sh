@@ -28,6 +28,7 @@
 #   FUZZ_SMOKE=10       seconds per fuzzer in rest_*
 #   FUZZ_SECONDS=300    the same in long_*
 #   SOAK_SECONDS=600    clients of changing I/O threads
+#   STRING_STEPS=1000000 commands about compressed strings
 #   TSAN_TIMEOUT=1800   seconds that a file of the suite may take with ThreadSanitizer
 #   SIM_SEEDS=1000000   runs of the simulated cluster
 #   CLAIM_SEEDS=100000  the same with two claims of the same slots
@@ -78,6 +79,7 @@ quorum_kinds() {
         tests/proofs/quorum.py --runs "$quorum_kind_runs" --seconds 60 --jobs 2 $kind || return 1
     done
 }
+strings() { made "$1" build && tests/differential/compressed_strings.py "build/$1/valkey-server" --steps "$2" --cuts 30; }
 arm64() { MAKE=$make tests/arm64.sh; }
 
 # ---- what belongs to a change
@@ -152,6 +154,7 @@ quorum_runs=${QUORUM_RUNS:-100}
 quorum_kind_runs=${QUORUM_KIND_RUNS:-10}
 fuzz_seconds=${FUZZ_SECONDS:-300}
 soak_seconds=${SOAK_SECONDS:-600}
+string_steps=${STRING_STEPS:-1000000}
 tsan_timeout=${TSAN_TIMEOUT:-1800}
 # ThreadSanitizer never forgets the calls that an error in Lua leaves; after 65,536 of them it ends the process.
 tsan_options="--scale 0.1 --timeout $tsan_timeout --skip unit/script_bounds --skip unit/script_sandbox"
@@ -169,6 +172,7 @@ long_work() {
     possible threads_checked fits $((soak_seconds + 120)) phase "clients of changing I/O threads, tsan" soak tsan --seconds "$soak_seconds"
     possible isolated fits $((quorum_runs * 35 + 60)) phase "replication-quorum in real clusters" quorum_proof
     fits 300 phase "C tests release" c_tests release
+    fits 400 phase "compressed strings, asan" strings asan "$string_steps"
     fits $((fuzz_seconds * 10 + 30)) phase "fuzz, long" fuzz "$fuzz_seconds"
     possible isolated fits $((quorum_kind_runs * 175 + 60)) phase "replication-quorum over TLS, on disk, with Sentinels" quorum_kinds
     fits $((soak_seconds * 3 + 120)) phase "clients of changing I/O threads, asan" soak asan --seconds "$((soak_seconds * 3))"

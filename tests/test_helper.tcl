@@ -107,6 +107,12 @@ proc make_certificates {folder} {
     return $folder
 }
 
+# False for a server that was built without libzstd, and says so.
+proc has_zstd {binary} {
+    if {[catch {exec $binary --version} text] || ![regexp { compression=(\S+)} $text - codecs]} {return 1}
+    return [expr {"zstd" in [split $codecs ,]}]
+}
+
 proc make_jobs {} {
     upvar #0 options o
     set wanted {}
@@ -119,6 +125,7 @@ proc make_jobs {} {
         lappend denied tls:skip
         set certificates [make_certificates [file normalize $o(tmp)]/certificates]
     }
+    if {![has_zstd $o(binary)]} {lappend denied with:zstd}
     set jobs {}
     foreach name [test_files] {
         foreach resp [expr {$o(resp) eq "both" ? {2 3} : $o(resp)}] {

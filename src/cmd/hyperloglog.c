@@ -12,6 +12,7 @@
 #include "cmd/procs.h"
 #include "cmd/string_priv.h"
 #include "engine/job.h"
+#include "store/compressed.h"
 #include "store/type_string.h"
 
 static void replyBroken(ctx *c) {
@@ -163,10 +164,12 @@ static bool mergeMany(ctx *c, uint8_t *registers) {
     bool is_valid = true, *exist = memAlloc((size_t)c->argc * sizeof(*exist));
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (is_valid && keyWalkNext(&w)) {
+        compressedMark mark = compressedSetMark();
         const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         is_valid = isHll(c, o);
         exist[w.arg_index] = o != NULL;
         if (is_valid && o) bytes += hllBytes(o).len;
+        compressedFreeSince(mark);
     }
     if (!is_valid || jobStart(c, bytes / ELEMENT_BYTES)) {
         memFree(exist);
@@ -177,8 +180,10 @@ static bool mergeMany(ctx *c, uint8_t *registers) {
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (is_valid && is_wanted && keyWalkNext(&w)) {
         if (!exist[w.arg_index]) continue;
-        slice text = hllBytes(dbPeek(c->db, w.key, w.hash));
+        compressedMark mark = compressedSetMark();
+        slice text = hllBytes(dbPeek(c->db, w.key, w.hash)); /* expands it */
         is_valid = hllMergeInto(registers, text);
+        compressedFreeSince(mark);
         is_wanted = !jobPoint(c, 1 + (unsigned)(text.len / ELEMENT_BYTES));
     }
     if (!is_valid) replyBroken(c);

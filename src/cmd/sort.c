@@ -18,6 +18,7 @@
 #include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/user.h"
+#include "store/compressed.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"
@@ -38,6 +39,7 @@ typedef struct sorter {
     sortKey *keys;
     str bytes, text_bytes; /* storage of the texts of `items` and `texts` */
     str name;              /* name of the key looked up last, or a text to be transformed */
+    compressedMark mark;   /* before the values that are looked up */
     robj *into;            /* STORE: the list under construction */
     keyCompareProc *compare;
 } sorter;
@@ -132,10 +134,11 @@ static void applyLimit(sorter *s, size_t length) {
 /* ------------------------------------------------------------------ other keys */
 
 /* Looks up the value that a pattern gives for an element; false if the key or field is missing.
- * `digits` may be used as a buffer. */
+ * `digits` may be used as a buffer. The value is valid until the next call. */
 static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits, slice *out) {
     const char *star = memchr(pattern.ptr, '*', pattern.len);
     if (!star) return false;
+    compressedFreeSince(s->mark); /* what was looked up before has been copied */
     slice suffix = sliceMake(star + 1, (size_t)(pattern.ptr + pattern.len - star - 1));
     slice field = {NULL, 0};
     for (size_t i = 0; i + 2 < suffix.len && !field.ptr; i++) {
@@ -448,6 +451,7 @@ static bool sortAll(ctx *c, sorter *s) {
         s->by = 0;
     }
     gather(s);
+    s->mark = compressedSetMark();
     if (s->unsorted || jobPoint(c, 0)) return true;
     s->keys = memNewArray(sortKey, s->item_count + 1);
     if (s->alpha) {

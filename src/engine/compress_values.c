@@ -89,6 +89,7 @@ static void setPlainIdle(void) {
 
 void compressValuesUnderPressure(int64_t length_us) {
     enum { SHARE = 25 };
+    storeSetPlainIdle(-1); /* now, not at the next tick, which allows it again if memory is free */
     if (likely(engineConf.value_compression == COMPRESSION_NO)) return;
     int64_t began_us = clockMonoUs();
     if (began_us < state.pressure.next_us) return;

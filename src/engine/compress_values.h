@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* The memory limit is reached: compresses idle values for a short time, at most `length_us`, before
- * any key is evicted. */
+/* The memory limit is reached: from now on reads store no value plain, and idle values are
+ * compressed for a short time, at most `length_us`, before any key is evicted. */
 void compressValuesUnderPressure(int64_t length_us);
 /* True unless value-compression is no. */
 bool compressValuesIsOn(void);

@@ -149,10 +149,12 @@ static void beginRound(void) {
 static void addSample(void *arg, const robj *o) {
     int db_id = *(const int *)arg;
     trainer.looks++;
+    compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
     if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
         text.len <= COMPRESSED_TEXT_MAX)
         valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
+    compressedFreeSince(mark);
 }
 
 /* Looks at some keys of each database, as many as its share of all keys. */
@@ -357,10 +359,11 @@ static void printMemory(str *out) {
         const dictionaryReport *r = &all[i];
         strAppendFormat(out, "value_dictionary_%d:db=%d,keys=", i, r->db_id);
         printName(out, r->prefix);
-        strAppendFormat(out, ",current=%s,values=%llu,ratio=%.3f,recent_ratio=%.3f,bytes=%zu\r\n",
+        strAppendFormat(out,
+                        ",current=%s,values=%llu,ratio=%.3f,recent_ratio=%.3f,bytes=%zu,id=%u\r\n",
                         r->is_current ? "yes" : "no", (unsigned long long)r->users,
                         r->plain_bytes ? (double)r->packed_bytes / (double)r->plain_bytes : 1,
-                        r->recent, r->memory);
+                        r->recent, r->memory, r->id);
     }
     memFree(all);
 }

@@ -71,8 +71,8 @@ slice infoSubfield(slice text, const char *name, char separator);
 /* The value of `key` in "a=1,b=2", empty if there is none. */
 static inline slice infoPart(slice value, const char *key) { return infoSubfield(value, key, ','); }
 
-/* Prints all metrics as Prometheus text or OpenMetrics. */
-void prometheusPrint(bool open_metrics, str *out);
+/* Prints all metrics as Prometheus text or OpenMetrics; if so wanted without parts of keys. */
+void prometheusPrint(bool open_metrics, bool hide_user_data, str *out);
 /* Prints the JSON object of /status.json. */
 void statusPrint(str *out);
 /* Its parts: the JSON arrays and objects of these names. `text` and `info` are all fields of

@@ -327,7 +327,7 @@ static const metricName names[] = {
 };
 
 typedef struct printer {
-    bool open_metrics;
+    bool open_metrics, hide_user_data;
     slice fields;
     infoIndex index; /* of `fields` */
     str *out;
@@ -464,6 +464,31 @@ static void printUsers(printer *p, const char *name, metricKind kind, const char
         char digits[NUMBER_TEXT_MAX];
         numberPrintDouble(digits, number * factor);
         strAppendFormat(p->out, "} %s\n", digits);
+    }
+}
+
+/* "value_dictionary_0:db=0,keys=user:*,current=yes,values=1,...,id=7". A class of keys has several
+ * while its values move to a newer one, so the number of the dictionary is a label, too. */
+static void printDictionaries(printer *p, const char *name, const char *key, const char *help) {
+    static const char prefix[] = "value_dictionary_";
+    slice text = p->fields, field, value;
+    bool has_type = false;
+    hotCheck(p->out);
+    while (infoFieldsNext(&text, &field, &value)) {
+        if (field.len < sizeof(prefix) || memcmp(field.ptr, prefix, sizeof(prefix) - 1)) continue;
+        slice number = infoPart(value, key);
+        if (!isNumber(number)) continue;
+        if (!has_type) printType(p, name, GAUGE, help);
+        has_type = true;
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, "db", infoPart(value, "db"));
+        strAppendByte(p->out, ',');
+        if (!p->hide_user_data) {
+            appendLabel(p->out, "keys", infoPart(value, "keys"));
+            strAppendByte(p->out, ',');
+        }
+        appendLabel(p->out, "dictionary", infoPart(value, "id"));
+        strAppendFormat(p->out, "} %.*s\n", (int)number.len, number.ptr);
     }
 }
 
@@ -686,11 +711,14 @@ static void printStart(printer *p) {
                 (double)(int64_t)started);
 }
 
-void prometheusPrint(bool open_metrics, str *out) {
+void prometheusPrint(bool open_metrics, bool hide_user_data, str *out) {
     hotCheck(threadIsMain());
     str fields = STR_EMPTY;
     infoFieldsRead(&fields);
-    printer p = {.open_metrics = open_metrics, .fields = strSlice(&fields), .out = out};
+    printer p = {.open_metrics = open_metrics,
+                 .hide_user_data = hide_user_data,
+                 .fields = strSlice(&fields),
+                 .out = out};
     infoIndexInit(&p.index, p.fields);
     printPlain(&p, "up", GAUGE, "Always 1: the server has replied.", SLICE("1"));
     printInstance(&p);
@@ -715,6 +743,13 @@ void prometheusPrint(bool open_metrics, str *out) {
     printUsers(&p, "user_cpu_seconds_total", COUNTER, "user_cpu_", "used_usec", 1e-6);
     printUsers(&p, "user_cpu_share_ratio", GAUGE, "user_cpu_", "share", 0.01);
     printUsers(&p, "user_held_requests_total", COUNTER, "user_cpu_", "held", 1);
+    printDictionaries(&p, "value_dictionary_values", "values",
+                      "Values that are compressed with the dictionary, from INFO memory.");
+    printDictionaries(&p, "value_dictionary_ratio", "ratio",
+                      "Packed bytes per plain byte of all values compressed with it.");
+    printDictionaries(&p, "value_dictionary_recent_ratio", "recent_ratio",
+                      "Packed bytes per plain byte of the last values compressed with it.");
+    printDictionaries(&p, "value_dictionary_bytes", "bytes", "Memory of the dictionary.");
     printFamily(&p, "commands_total", COUNTER, "cmdstat_", "cmd", "calls", 1);
     printFamily(&p, "commands_duration_seconds_total", COUNTER, "cmdstat_", "cmd", "usec", 1e-6);
     printFamily(&p, "commands_rejected_calls_total", COUNTER, "cmdstat_", "cmd", "rejected_calls",

@@ -48,7 +48,7 @@ static void respondMetrics(slice accept, httpResponse *out) {
     bool open_metrics = contains(accept, "application/openmetrics-text");
     out->type = open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                              : "text/plain; version=0.0.4; charset=utf-8";
-    prometheusPrint(open_metrics, &out->body);
+    prometheusPrint(open_metrics, aclDefaultNeedsPassword(), &out->body);
 }
 
 /* A response of any kind shows that the event loop is running. */

@@ -135,7 +135,8 @@ static void addValue(void *arg, const robj *o) {
     enum { VALUE_MIN = 64, VALUE_MAX = 128 * 1024 };
     valueSample *s = arg;
     s->seen++;
-    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
+    if (objectIsCompressed(o)) return; /* nothing to gain */
+    slice text = compressedTextOf(o);
     if (text.len >= VALUE_MIN && text.len <= VALUE_MAX)
         valueSurveyAdd(s->survey, s->db_id, objectKey(o), text);
 }

@@ -18,8 +18,6 @@
 
 enum {
     SCRATCH_BLOCK = 64 * 1024, /* kept between commands */
-    SAVED_MIN = 16,            /* bytes that a compressed value must save, ... */
-    SAVED_SHARE = 8,           /* ... and the share of what the object takes plain */
     SLACK = 64,                /* the library needs more room than it uses */
 };
 
@@ -158,12 +156,37 @@ void compressedUseParts(compressedParts **own) {
     scratch.own = own;
 }
 
-void compressedFreeParts(compressedParts *parts) {
-    for (compressedParts *next; parts; parts = next) {
+/* Frees parts up to `end`, which remains; returns it, or NULL if it is not among them. */
+static compressedParts *freeUntil(compressedParts *parts, const compressedParts *end) {
+    for (compressedParts *next; parts && parts != end; parts = next) {
         next = parts->next;
         all.scratch -= parts->size;
         memFree(parts);
     }
+    return parts;
+}
+
+void compressedFreeParts(compressedParts *parts) { (void)freeUntil(parts, NULL); }
+
+/* Frees what the previous command has left. */
+static void freePrevious(void) {
+    if (!scratch.serial || *scratch.serial == scratch.of || scratch.kept) return;
+    compressedReclaim();
+    scratch.of = *scratch.serial;
+}
+
+compressedMark compressedSetMark(void) {
+    hotCheck(threadIsMain());
+    if (unlikely(scratch.own != NULL)) return (compressedMark){.parts = *scratch.own};
+    freePrevious();
+    return (compressedMark){.used = scratch.used, .parts = scratch.parts};
+}
+
+void compressedFreeSince(compressedMark mark) {
+    hotCheck(threadIsMain());
+    compressedParts **list = scratch.own ? scratch.own : &scratch.parts;
+    *list = freeUntil(*list, mark.parts);
+    if (!scratch.own) scratch.used = sizeMin(scratch.used, mark.used);
 }
 
 static char *partRoom(compressedParts **list, size_t size) {
@@ -179,10 +202,7 @@ static char *partRoom(compressedParts **list, size_t size) {
 static char *scratchRoom(size_t size) {
     hotCheck(size > 0);
     if (unlikely(scratch.own != NULL)) return partRoom(scratch.own, size);
-    if (scratch.serial && *scratch.serial != scratch.of && !scratch.kept) {
-        compressedReclaim();
-        scratch.of = *scratch.serial;
-    }
+    freePrevious();
     if (!scratch.block) {
         scratch.block = memAlloc(SCRATCH_BLOCK);
         all.scratch += SCRATCH_BLOCK;
@@ -260,7 +280,7 @@ void compressedClose(robj *plain) { memFree(plain); }
 /* Bytes of the numbers before the packed bytes. */
 static size_t numbersBytes(valueType type, const compressedValue *v) {
     size_t count = type == TYPE_STRING ? 0 : objectLengthBytes(v->count);
-    return 1 + objectLengthBytes(v->len << 1) + count;
+    return 1 + objectLengthBytes(v->len << 1 | v->raw) + count;
 }
 
 /* An object with this value. */
@@ -269,8 +289,7 @@ static robj *build(slice key, valueType type, int64_t expire_ms, uint32_t access
     bool timed = expire_ms != OBJECT_NO_EXPIRE;
     uint32_t form = timed ? FORM_EMBED : FORM_EMBED_RAW;
     size_t len = numbersBytes(type, v) + v->packed.len;
-    size_t size =
-        4 + (timed ? 6 : 0) + objectLengthBytes(key.len) + key.len + objectLengthBytes(len) + len;
+    size_t size = objectTextSize(key, len, expire_ms);
     robj *o = slabAlloc(size);
     char *at = writeHead(o, key, expire_ms, type | EXPIRE_COMPRESSED << 3 | form << 5, access);
     at = objectWriteLength(at, len);
@@ -298,13 +317,17 @@ bool compressedMayGain(const robj *o, int db_id, size_t min) {
            dictionaryOfKey(db_id, objectKey(o));
 }
 
-/* Bytes that the packed text may take, so that the object saves enough of what a plain one takes.
- * 0: none. */
-static size_t packedMax(const robj *o, const compressedValue *v) {
+/* Bytes of memory that the object may take, so that it saves enough of what a plain one takes. */
+static size_t memoryWanted(const robj *o, const compressedValue *v) {
     size_t plain = slabClassSize(plainSize(o, v));
-    size_t head = objectTextSize(objectKey(o), 0, objectExpire(o)) + numbersBytes(objectType(o), v);
-    size_t saved = sizeMax(SAVED_MIN, plain / SAVED_SHARE);
-    return plain < head + saved ? 0 : sizeMin(plain - head - saved, v->len);
+    size_t saved = sizeMax(VALUE_SAVED_MIN, plain / VALUE_SAVED_SHARE);
+    return plain > saved ? plain - saved : 0;
+}
+
+/* Bytes of memory that the object takes with so many packed bytes. */
+static size_t memoryWith(const robj *o, const compressedValue *v, size_t packed_len) {
+    size_t embedded = numbersBytes(objectType(o), v) + packed_len;
+    return slabClassSize(objectTextSize(objectKey(o), embedded, objectExpire(o)));
 }
 
 /* What a value is without its packed bytes. */
@@ -319,13 +342,15 @@ robj *compressedMake(const robj *o, int db_id) {
     const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
     check(d != NULL);
     uint64_t began = clockTicks();
+    compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
     check(text.len <= sizeof(room));
     compressedValue v = describe(o, text.len);
-    size_t most = packedMax(o, &v);
+    size_t most = memoryWanted(o, &v);
     size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    compressedFreeSince(mark);
     robj *made = NULL;
-    if (len && len <= most) {
+    if (len && memoryWith(o, &v, len) <= most) {
         v.dictionary = dictionaryId(d);
         v.packed = sliceMake(room, len);
         made = build(objectKey(o), objectType(o), objectExpire(o), objectAccess(o), &v);

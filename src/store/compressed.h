@@ -68,6 +68,14 @@ typedef struct compressedParts compressedParts;
  * compressedFreeParts(); NULL: no more. Cannot be nested. */
 void compressedUseParts(compressedParts **own);
 void compressedFreeParts(compressedParts *parts);
+/* Between the two calls of a command, texts and shown objects live until the second one: for
+ * commands that read many values one after the other. Nothing in between may run other commands. */
+typedef struct compressedMark {
+    size_t used;
+    const compressedParts *parts;
+} compressedMark;
+compressedMark compressedSetMark(void);
+void compressedFreeSince(compressedMark mark);
 
 /* True if the value has a text of `min` to COMPRESSED_TEXT_MAX bytes that can be compressed, or is
  * compressed with another dictionary than that of its key. */

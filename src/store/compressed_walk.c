@@ -101,7 +101,6 @@ static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
         if (objectIsCompressed(f->o) && !walk.whole) continue;
         if (!isDue(f->o, plan->idle_s) || !compressedMayGain(f->o, d->id, plan->min)) continue;
         (void)storeCompressKey(d, f->o, plan->min); /* or it gains nothing */
-        compressedReclaim();
         if (clockMonoUs() < deadline_us) continue;
         suspend(resumed);
         return;

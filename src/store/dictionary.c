@@ -292,7 +292,8 @@ bool dictionaryRead(uint32_t id, dictionaryReport *out) {
     const valueDictionary *d = dictionaryById(id);
     if (!d) return false;
     const valueClass *c = &all.classes[d->class];
-    *out = (dictionaryReport){.db_id = c->db_id,
+    *out = (dictionaryReport){.id = id,
+                              .db_id = c->db_id,
                               .prefix = prefixOf(c),
                               .is_current = c->current == d,
                               .users = d->users,

@@ -41,7 +41,7 @@ uint64_t dictionariesGeneration(void);
  * bytes more than it writes, at most 32. 1 to 5 us for 1 KB. */
 size_t dictionaryCompress(const valueDictionary *d, slice plain, char *out, size_t cap);
 /* Expands what dictionaryCompress() wrote for a value of `plain_len` bytes with the dictionary of
- * this number. False if `packed` is not that. ANY_THREAD with a hold; a half to 3 us for 1 KB. */
+ * this number. False if `packed` cannot be that. ANY_THREAD with a hold; 0.5 to 3 us for 1 KB. */
 bool dictionaryExpand(uint32_t id, slice packed, char *out, size_t plain_len);
 
 /* One more, or `count` less, values are compressed with the dictionary. */
@@ -79,6 +79,7 @@ void dictionariesFree(void);
 /* ------------------------------------------------------------------ reports */
 
 typedef struct dictionaryReport {
+    uint32_t id;
     int db_id;
     slice prefix; /* of its class; borrowed until the next dictionariesSweep() */
     bool is_current;

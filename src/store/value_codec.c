@@ -2,9 +2,11 @@
  *
  * Values and dictionaries of Zstandard (value_codec.h).
  *
- * Invariant: a context is either in the pool or in use by one thread; each place of the pool is
- * exchanged atomically. The library allocates by itself, so what it says that its objects take is
- * added to used memory. */
+ * Invariants: a packed value of at most SHORT_MAX bytes is the content of the only block of a
+ * frame, whose headers are the same for all such values but for the length of the block; a longer
+ * one is a whole frame, and longer than SHORT_MAX + HEADERS. A context is either in the pool or in
+ * use by one thread; each place of the pool is exchanged atomically. The library allocates by
+ * itself, so what it says that its objects take is added to used memory. */
 #include "store/value_codec.h"
 
 #include "base/base.h"
@@ -22,6 +24,8 @@ enum { POOL = 4 };
 #define COMPRESS_FORMAT ZSTD_c_experimentalParam2
 #define EXPAND_FORMAT ZSTD_d_experimentalParam1
 enum { WITHOUT_MAGIC = 1 };
+/* Headers of a frame with one block, and the longest content of a block that is kept without. */
+enum { HEADERS = 5, SHORT_MAX = 1024 };
 
 struct valueCodec {
     ZSTD_CDict *to;   /* NULL: without a dictionary */
@@ -156,21 +160,50 @@ static void resetCompressing(ZSTD_CCtx *context) {
     check(!ZSTD_isError(n));
 }
 
+/* Writes the headers before the content of a block: no size, no checksum and no number of a
+ * dictionary follow (0); a window of 128 KB; the last block, compressed, of so many bytes. */
+static void writeHeaders(char *to, size_t content_len) {
+    enum { WINDOW = 7 << 3, LAST = 1, COMPRESSED = 2 << 1, LENGTH_SHIFT = 3 };
+    hotCheck(content_len <= SHORT_MAX);
+    to[0] = 0;
+    to[1] = WINDOW;
+    uint32_t block = LAST | COMPRESSED | (uint32_t)content_len << LENGTH_SHIFT;
+    for (int i = 0; i < 3; i++) to[2 + i] = (char)(block >> 8 * i);
+}
+
+/* Removes the headers of a short frame; returns the bytes that remain, 0 if the frame is of another
+ * kind: one that has not become smaller. */
+static size_t removeHeaders(char *frame, size_t len) {
+    char expected[HEADERS];
+    if (len > SHORT_MAX + HEADERS) return len;
+    if (len <= HEADERS) return 0;
+    writeHeaders(expected, len - HEADERS);
+    expected[1] = frame[1]; /* the window depends on the sizes of value and dictionary */
+    if (memcmp(frame, expected, HEADERS) != 0) return 0;
+    memmove(frame, frame + HEADERS, len - HEADERS);
+    return len - HEADERS;
+}
+
 size_t valueCodecCompress(const valueCodec *c, slice plain, char *out, size_t cap) {
     ZSTD_CCtx *context = takeCompressing();
     if (!context) return 0;
     check(!ZSTD_isError(ZSTD_CCtx_refCDict(context, c->to)));
     size_t n = ZSTD_compress2(context, out, cap, plain.ptr, plain.len);
-    /* After an error the context would refuse the next dictionary. */
-    if (ZSTD_isError(n)) (void)ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
-    if (ZSTD_isError(n)) resetCompressing(context); /* it was in the midst of a frame */
+    /* It is in the midst of a frame, and would refuse the next dictionary. */
+    if (ZSTD_isError(n)) resetCompressing(context);
     giveCompressing(context);
     if (ZSTD_isError(n)) return 0;
     hotCheck(n <= cap);
-    return n;
+    return removeHeaders(out, n);
 }
 
 bool valueCodecExpand(const valueCodec *c, slice packed, char *out, size_t plain_len) {
+    char frame[HEADERS + SHORT_MAX];
+    if (packed.len <= SHORT_MAX) {
+        writeHeaders(frame, packed.len);
+        bytesCopy(frame + HEADERS, packed.ptr, packed.len);
+        packed = sliceMake(frame, HEADERS + packed.len);
+    }
     ZSTD_DCtx *context = takeExpanding();
     if (!context) return false;
     check(!ZSTD_isError(ZSTD_DCtx_refDDict(context, c->from)));

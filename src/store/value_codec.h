@@ -3,8 +3,9 @@
  * A dictionary of Zstandard, prepared for compressing and expanding single values. The only file
  * that uses the library for values; a build without it refuses (valueCodecRequire()).
  *
- * A packed value is a frame without magic number, size, checksum and number of a dictionary: only
- * who knows the codec and the size of the value can expand it. ANY_THREAD, also with the same
+ * A packed value is a frame without magic number, size, checksum and number of a dictionary, and,
+ * if it is short, without its headers, which would be 5 bytes that are the same for all: only who
+ * knows the codec and the size of the value can expand it. ANY_THREAD, also with the same
  * codec: contexts of the library are shared by a pool. */
 #ifndef STORE_VALUE_CODEC_H
 #define STORE_VALUE_CODEC_H
@@ -20,6 +21,9 @@
 /* Sizes of dictionaries that are trained, in bytes. */
 enum { VALUE_CODEC_DICTIONARY_MIN = 1024, VALUE_CODEC_DICTIONARY_MAX = 64 * 1024 };
 
+/* A value is stored packed only if that saves so many bytes, and so large a part of it. */
+enum { VALUE_SAVED_MIN = 16, VALUE_SAVED_SHARE = 8 };
+
 typedef struct valueCodec valueCodec;
 
 /* ERR_NOT_FOUND with a reason if this build has no Zstandard. */
@@ -32,10 +36,11 @@ void valueCodecFree(valueCodec *c);
 /* Bytes that it takes, which count as used memory. */
 size_t valueCodecMemory(const valueCodec *c);
 
-/* Returns the bytes written to `out`, or 0 if they do not fit: the library wants some bytes more
- * than it writes, at most 32. Takes 1 to 5 us for 1 KB. */
+/* Returns the bytes written to `out`, or 0 if they do not fit, or would not be fewer than `plain`
+ * has: the library wants some bytes more than it writes, at most 32. Takes 1 to 5 us for 1 KB. */
 size_t valueCodecCompress(const valueCodec *c, slice plain, char *out, size_t cap);
-/* False if `packed` is not a value of `plain_len` bytes; `out` is undefined then. */
+/* False if `packed` cannot be a value of `plain_len` bytes; `out` is undefined then. Bytes that
+ * were changed may be another text: only what valueCodecCompress() wrote is to be passed. */
 bool valueCodecExpand(const valueCodec *c, slice packed, char *out, size_t plain_len);
 
 /* Trains a dictionary of at most `cap` bytes from samples that lie one after the other. Returns its

@@ -256,6 +256,13 @@ static double medianUs(int64_t *ns, unsigned count) {
     return (double)ns[count / 2] / 1000;
 }
 
+/* Bytes of a value that was packed to `packed` bytes, 0: it could not be. One that saves too little
+ * is stored plain. */
+static size_t storedBytes(size_t plain, size_t packed) {
+    size_t with = packed + HEAD, saved = sizeMax(VALUE_SAVED_MIN, plain / VALUE_SAVED_SHARE);
+    return packed && with + saved <= plain ? with : plain;
+}
+
 /* Packed bytes per plain byte of the samples that are not trained on. */
 static double measure(const group *g, const valueCodec *codec, unsigned most, valueTrial *times) {
     char *packed = memAlloc(SURVEY_VALUE_MAX), *back = memAlloc(SURVEY_VALUE_MAX);
@@ -274,7 +281,7 @@ static double measure(const group *g, const valueCodec *codec, unsigned most, va
         expand_ns[tested++] = clockMonoNs() - middle_ns;
         if (n) check(same);
         plain_bytes += plain.len;
-        packed_bytes += n && n + HEAD < plain.len ? n + HEAD : plain.len;
+        packed_bytes += storedBytes(plain.len, n);
     }
     times->tested = tested;
     times->compress_us = medianUs(compress_ns, tested);

@@ -9,6 +9,7 @@ values.py (100,000 different ones, repeated). For each kind: bytes per key (used
 its part of PEER's, CPU microseconds of the server per SET and per GET of a random key at pipeline 100, and seconds until the values are
 compressed, with value-compression-cpu 50 and value-compression-idle-seconds 1. Needs Python 3.9, nothing else."""
 import argparse
+import os
 import random
 import time
 
@@ -85,6 +86,7 @@ def main():
     parser.add_argument("--only", default=",".join(KINDS))
     parser.add_argument("--keys", type=int, default=1000000)
     args = parser.parse_args()
+    args.ours, args.peer = os.path.abspath(args.ours), os.path.abspath(args.peer)
     print(f"{args.keys} keys\n{'kind':10} {'server':8} {'bytes/key':>9} {'of peer':>8} {'SET us':>7} {'GET us':>7} {'seconds':>8}")
     for kind in args.only.split(","):
         stored = list(values(kind, min(DIFFERENT, args.keys)))

@@ -60,8 +60,11 @@ class Server:
         self.port, self.guard = reserve_port()
         self.dir = tempfile.TemporaryDirectory()
         self.log = os.path.join(self.dir.name, "log")
-        self.process = subprocess.Popen([program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.dir.name,
-                                         "--logfile", self.log, *arguments], stdout=subprocess.DEVNULL)
+        self.words = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.dir.name, "--logfile", self.log, *arguments]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.words, stdout=subprocess.DEVNULL)
         for _ in range(600):
             try:
                 self.client = Client(self.port)
@@ -69,7 +72,14 @@ class Server:
             except OSError:
                 time.sleep(0.05)
         self.stop()
-        raise RuntimeError(f"{program} does not start: {self.last_lines()}")
+        raise RuntimeError(f"{self.words[0]} does not start: {self.last_lines()}")
+
+    def cut(self):
+        """Kills it and starts it again, with its files."""
+        self.process.kill()
+        self.process.wait()
+        self.client.close()
+        self.start()
 
     def last_lines(self, count=20):
         try:

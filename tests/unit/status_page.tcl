@@ -148,12 +148,16 @@ start_server {tags {metrics repl tls:skip needs:config}} {
             assert_json [status] [list d\["replication"\]\["replicas"\]\[0\]\["port"\] [srv port] d\["replication"\]\["connected"\] 1]
             append text [lindex [http_get /metrics] 2]
             assert_match "*redis_connected_slave_lag_seconds{slave_ip=\"127.0.0.1\",slave_port=\"[srv port]\",slave_state=\"online\"} *" $text
-            # A node of a cluster, and with certificates.
+            # A node of a cluster, with certificates and a dictionary of compressed values, if this build can have one.
             set certs [file join $::job_dir certs]
             file mkdir $certs
             exec $::tests_dir/support/make_certs.sh $certs
             start_server [list overrides [list cluster-enabled yes tls-port [free_port] tls-cert-file $certs/server.crt \
-                tls-key-file $certs/server.key tls-ca-cert-file $certs/ca.crt]] {
+                tls-key-file $certs/server.key tls-ca-cert-file $certs/ca.crt enable-debug-command yes]] {
+                if {[catch {r debug value-dictionary user: "some text"} reply]} {
+                    assert_match "*Zstandard compression is not available*" $reply
+                    append text "\nredis_value_dictionary_values 0\nredis_value_dictionary_recent_ratio 1\n"
+                }
                 open_metrics
                 append text [lindex [http_get /metrics] 2]
             }

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@
 #include "base/random.h"
 #include "engine/dictionary_trainer.h"
 #include "engine/engine_priv.h"
+#include "store/compressed.h"
 #include "store/dictionary.h"
 #include "store/store.h"
 
@@ -223,6 +225,93 @@ static void test_it_can_be_turned_off_at_any_time(void **state) {
     assert_int_equal(number("value_dictionary_rounds"), rounds);
 }
 
+/* ------------------------------------------------------------------ a day */
+
+enum { WORDS = 96, WORD = 8, DAY_KEYS = 2000, NEW_WORDS = 12 /* in an hour */ };
+
+static char words[WORDS][WORD + 1];
+
+static void changeWord(unsigned index) {
+    for (int i = 0; i < WORD; i++) words[index][i] = (char)('a' + randomUniform(26));
+}
+
+static const char *anyWord(void) { return words[randomUniform(WORDS)]; }
+
+static void writeRecord(char *to) {
+    int len = snprintf(to, TEXT, "{\"id\":%llu,\"tags\":[", (unsigned long long)randomNext());
+    for (int i = 0; i < 24; i++)
+        len += snprintf(to + len, TEXT - (size_t)len, i % 4 ? "%s " : "\"],\"%s ", anyWord());
+}
+
+/* Writes some of the keys anew, with the words of this time. */
+static void writeSome(unsigned from, unsigned to) {
+    char key[TEXT], value[TEXT];
+    for (unsigned i = from; i < to; i++) {
+        snprintf(key, sizeof(key), "sess:%u", i);
+        writeRecord(value);
+        set(0, key, value);
+    }
+}
+
+static double ratioNow(void) {
+    compressedReport r;
+    compressedGetReport(&r);
+    return r.text_bytes ? (double)r.packed_bytes / (double)r.text_bytes : 1;
+}
+
+static void compressAll(int64_t now_ms) {
+    compressPlan plan = {.min = 64, .idle_s = 0, .pause_s = 0, .budget_us = 1000000};
+    storeSetClock(now_ms);
+    while (storeCompressTurn(&plan)) {}
+    dictionariesSweep(now_ms);
+}
+
+/* Words are replaced all the time, so that after eight hours none of the first ones is left, and
+ * values are written anew within two hours. New dictionaries keep the values as small as the first
+ * one did, and replace those before. DAY_STEPS: steps in an hour; with DAY_REPORT each is printed.
+ */
+static void test_a_day_of_values_that_drift(void **state) {
+    if (valueCodecRequire(NULL) != OK) skip();
+    enum { HOURS = 24, DICTIONARIES_MOST = 4 };
+    const char *text = getenv("DAY_STEPS");
+    unsigned steps = text ? (unsigned)strtoul(text, NULL, 10) : 1;
+    bool report = getenv("DAY_REPORT") != NULL;
+    if (steps < 1 || steps > NEW_WORDS) fail_msg("DAY_STEPS is 1 to %d", NEW_WORDS);
+    for (unsigned i = 0; i < WORDS; i++) changeWord(i);
+    writeSome(0, DAY_KEYS);
+    turn(true);
+    runUntil(sessionsHaveOne);
+    int64_t now_ms = START_MS;
+    compressAll(now_ms);
+    double first_ratio = ratioNow(), worst = 0, last = 1;
+    uint64_t most = 0;
+    unsigned word = 0, at = 0;
+    for (unsigned step = 1; step <= HOURS * steps; step++) {
+        for (unsigned i = 0; i < NEW_WORDS / steps; i++) changeWord(word++ % WORDS);
+        unsigned part = DAY_KEYS / 2 / steps;
+        writeSome(at, at + part);
+        at = (at + part) % (2 * steps * part);
+        now_ms += 3600 * 1000 / steps;
+        runRounds(2); /* the first one may have sampled before */
+        compressAll(now_ms);
+        uint64_t count = number("value_dictionaries");
+        if (count > most) most = count;
+        last = ratioNow();
+        if (last > worst) worst = last;
+        assert_true(dictionariesMemory() <= (size_t)engineConf.value_compression_dict_memory);
+        if (report)
+            print_message("hour %.2f: ratio %.3f, %llu dictionaries, %llu accepted, %zu bytes\n",
+                          (double)step / steps, last, (unsigned long long)count,
+                          (unsigned long long)number("value_dictionaries_accepted"),
+                          dictionariesMemory());
+    }
+    assert_true(number("value_dictionaries_accepted") >= 3);
+    assert_true(most <= DICTIONARIES_MOST);
+    assert_true(first_ratio < 0.5);
+    assert_true(worst < first_ratio * 1.5);
+    assert_true(last < first_ratio * 1.3);
+}
+
 int test_dictionary_trainer(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_only_what_gains_gets_a_dictionary, setUp, tearDown),
@@ -231,6 +320,7 @@ int test_dictionary_trainer(void) {
         cmocka_unit_test_setup_teardown(test_a_limit_of_memory_is_kept, setUp, tearDown),
         cmocka_unit_test_setup_teardown(test_databases_that_change_end_a_round, setUp, tearDown),
         cmocka_unit_test_setup_teardown(test_it_can_be_turned_off_at_any_time, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(test_a_day_of_values_that_drift, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("trainer of dictionaries", tests, NULL, NULL);
 }

@@ -328,6 +328,38 @@ static void test_the_walk_compresses_what_is_idle(void **state) {
     assert_true(storeCompressKey(both[0], dbPeek(both[0], key, hash), 1));
 }
 
+/* Random digits have no parts in common, but each takes half of its byte. */
+static void test_digits_take_less_memory(void **state) {
+    if (missing()) skip();
+    enum { DIGITS = 64, SAMPLES = 2000, SIZE = 8192 };
+    testSeed("store/compressed");
+    char *samples = memAlloc((size_t)SAMPLES * DIGITS), *bytes = memAlloc(SIZE), text[DIGITS];
+    size_t lengths[SAMPLES];
+    for (size_t i = 0; i < (size_t)SAMPLES * DIGITS; i++)
+        samples[i] = "0123456789abcdef"[randomUniform(16)];
+    for (size_t i = 0; i < SAMPLES; i++) lengths[i] = DIGITS;
+    size_t size = valueCodecTrain(samples, lengths, SAMPLES, bytes, SIZE);
+    uint32_t id;
+    reason why = {""};
+    assert_true(size > 0);
+    assert_int_equal(dictionaryAdd(0, SLICE("t:"), sliceMake(bytes, size), &id, &why), OK);
+    unsigned compressed = 0;
+    for (unsigned i = 0; i < KEYS; i++) {
+        useKey(i);
+        for (size_t j = 0; j < DIGITS; j++) text[j] = "0123456789abcdef"[randomUniform(16)];
+        set(both[0], sliceMake(text, DIGITS), OBJECT_NO_EXPIRE);
+        const robj *o = dbPeek(both[0], key, hash);
+        size_t plain = slabClassSize(objectSize(o));
+        if (!storeCompressKey(both[0], o, 1)) continue;
+        compressed++;
+        size_t taken = slabClassSize(objectSize(dbPeek(both[0], key, hash)));
+        assert_true(taken + 16 <= plain);
+    }
+    assert_true(compressed > KEYS * 9 / 10);
+    memFree(samples);
+    memFree(bytes);
+}
+
 static void test_the_memory_of_a_command_ends_with_it(void **state) {
     if (missing()) skip();
     addDictionary();
@@ -357,6 +389,7 @@ int test_compressed(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_compressed_value_is_like_its_twin, setUp, tearDown),
         cmocka_unit_test_setup_teardown(test_the_walk_compresses_what_is_idle, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(test_digits_take_less_memory, setUp, tearDown),
         cmocka_unit_test_setup_teardown(test_the_memory_of_a_command_ends_with_it, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("compressed strings", tests, NULL, NULL);

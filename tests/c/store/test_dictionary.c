@@ -109,10 +109,11 @@ static void test_what_was_compressed_is_expanded(void **state) {
         memset(back, 0, sizeof(back));
         assert_true(dictionaryExpand(id, sliceMake(packed, n), back, len));
         assert_memory_equal(plain, back, len);
-        /* Another size is refused, and so is a part. */
+        /* Another size is refused; a part of a short value may be another text. */
         assert_false(dictionaryExpand(id, sliceMake(packed, n), back, len + 1));
         assert_false(dictionaryExpand(id, sliceMake(packed, n), back, len - 1));
-        assert_false(dictionaryExpand(id, sliceMake(packed, n - 1), back, len));
+        if (dictionaryExpand(id, sliceMake(packed, n - 1), back, len))
+            assert_memory_not_equal(plain, back, len);
     }
     assert_true(all_packed * 2 < all_plain);
     assert_false(dictionaryExpand(id + 1, sliceMake(packed, 1), back, 1));
@@ -146,6 +147,34 @@ static void test_what_does_not_fit_is_not_compressed(void **state) {
     assert_true(dictionaryRead(id, &r));
     assert_int_equal(r.tried, 5);
     assert_int_equal(r.stored, 2);
+}
+
+/* Around the length up to which packed values have no headers; and bytes that are all the same. */
+static void test_values_of_all_lengths_are_expanded(void **state) {
+    if (missing()) skip();
+    enum { LONGEST = 2600, AROUND = 1024 };
+    testSeed("dictionary");
+    uint32_t id = add(0, SLICE("user:"));
+    const valueDictionary *d = dictionaryById(id);
+    static char plain[LONGEST], packed[LONGEST + 64], back[LONGEST];
+    unsigned below = 0, above = 0;
+    for (size_t len = 1; len <= LONGEST; len++) {
+        for (size_t i = 0; i < len; i++)
+            plain[i] = len % 16 ? "0123456789abcdef"[randomUniform(16)] : 'x';
+        size_t n = dictionaryCompress(d, sliceMake(plain, len), packed, sizeof(packed));
+        if (!n) continue;
+        assert_true(n < len);
+        assert_true(dictionaryExpand(id, sliceMake(packed, n), back, len));
+        assert_memory_equal(plain, back, len);
+        below += n <= AROUND && n > AROUND - 64;
+        above += n > AROUND && n <= AROUND + 64;
+    }
+    assert_true(below > 0);
+    assert_true(above > 0);
+    /* What can only be stored as it is gains nothing. */
+    randomSecret(plain, LONGEST);
+    for (size_t len = 1; len <= 900; len += 7)
+        assert_int_equal(dictionaryCompress(d, sliceMake(plain, len), packed, sizeof(packed)), 0);
 }
 
 static void test_a_dictionary_is_freed_without_users(void **state) {
@@ -272,6 +301,7 @@ int test_dictionary(void) {
         cmocka_unit_test_teardown(test_a_key_finds_the_dictionary_of_its_class, tearDown),
         cmocka_unit_test_teardown(test_what_was_compressed_is_expanded, tearDown),
         cmocka_unit_test_teardown(test_what_does_not_fit_is_not_compressed, tearDown),
+        cmocka_unit_test_teardown(test_values_of_all_lengths_are_expanded, tearDown),
         cmocka_unit_test_teardown(test_a_dictionary_is_freed_without_users, tearDown),
         cmocka_unit_test_teardown(test_there_are_limits, tearDown),
         cmocka_unit_test_teardown(test_threads_expand_at_the_same_time, tearDown),

@@ -2,6 +2,7 @@
 # its values can be compressed; database 9 has none: the plain twins.
 
 source $::tests_dir/support/replication.tcl
+source $::tests_dir/support/frames.tcl
 source $::tests_dir/support/compressed.tcl
 
 proc record {i} {
@@ -15,11 +16,22 @@ proc set_idle {key value} {
     r restore $key 0 [r dump $key] replace idletime 100000
 }
 
-start_server {tags {string} overrides {enable-debug-command yes enable-module-command yes save {}}} {
-    if {[catch {r config set value-compression always value-compression-min-bytes 131072} reply]} {
-        test {without Zstandard the directive is refused} {assert_match {*Zstandard*} $reply}
-        return
+if {"zstd" ni [built_codecs]} {
+    start_server {tags {string needs:config}} {
+        test {without Zstandard value-compression is refused, with the reason, and changes nothing} {
+            foreach mode {idle always} {
+                assert_error "*Zstandard compression is not available in this build*" {r config set value-compression $mode}
+            }
+            assert_equal {value-compression no} [r config get value-compression]
+            assert_equal OK [r config set value-compression no value-compression-idle-seconds 30]
+            r set pkg:1 [record 1]
+            assert_equal [record 1] [r get pkg:1]
+        }
     }
+}
+
+start_server {tags {string with:zstd} overrides {enable-debug-command yes enable-module-command yes save {}}} {
+    r config set value-compression always value-compression-min-bytes 131072
     r select 0
     foreach prefix {pkg: hll:} {r debug value-dictionary $prefix [record 7]}
     set v [record 1]
@@ -474,6 +486,42 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         r config set maxmemory 0
     }
 
+    test {a limit of memory that is reached ends it at once, so that reads have few keys evicted} {
+        r flushall
+        set hz [lindex [r config get hz] 1]
+        r config set hz 1 value-compression idle value-compression-idle-seconds 1000 maxmemory-policy allkeys-lru
+        r debug value-dictionary pkg: [record 13]
+        for {set i 0} {$i < 300} {incr i} {
+            r set pkg:$i [string repeat [record $i] 50]
+            assert_equal 1 [r debug compress pkg:$i]
+        }
+        set evicted [info_field evicted_keys]
+        r config set maxmemory [expr {[info_field used_memory] + 100000}]
+        for {set i 0} {$i < 300} {incr i} {r get pkg:$i}
+        assert {[info_field used_memory] < [lindex [r config get maxmemory] 1] + 100000}
+        assert_range [expr {[info_field evicted_keys] - $evicted}] 0 100
+        r config set maxmemory 0 maxmemory-policy noeviction hz $hz value-compression-idle-seconds 60
+    }
+
+    test {idle values are compressed before a key is evicted, which takes place if that is not enough} {
+        r flushall
+        r config set value-compression no maxmemory-policy allkeys-lru
+        for {set i 0} {$i < 30} {incr i} {set_idle pkg:$i [string repeat [record $i] 900]}
+        set evicted [info_field evicted_keys]
+        # Each value takes 100 KB; a step compresses one at least. A new dictionary begins a pass.
+        r debug value-dictionary pkg: [record 12]
+        compress pkg:0
+        r config set value-compression idle maxmemory [expr {[info_field used_memory] - 3000}]
+        wait_for_condition 600 50 {[info_field compressed_values] > 1} else {fail "nothing is compressed"}
+        assert_equal $evicted [info_field evicted_keys]
+        r config set value-compression no maxmemory 0
+        for {set i 0} {$i < 30} {incr i} {set_idle pkg:$i [string repeat [record $i] 900]}
+        r config set maxmemory [expr {[info_field used_memory] - 300000}]
+        wait_for_condition 600 50 {[info_field evicted_keys] > $evicted} else {fail "nothing is evicted"}
+        r config set maxmemory 0 maxmemory-policy noeviction value-compression idle
+        r flushall
+    }
+
     test {values that are not used are compressed, others are not} {
         for {set i 0} {$i < 100} {incr i} {set_idle pkg:$i [record $i]}
         r set pkg:hot $v
@@ -533,5 +581,78 @@ start_server {tags {string} overrides {enable-debug-command yes enable-module-co
         } {
             assert_error {ERR *} {r config set $name $bad}
         }
+    }
+}
+
+start_server {tags {string with:zstd} overrides {enable-debug-command yes save {}}} {
+    test {SORT by compressed values takes the memory of one of them} {
+        r config set value-compression always value-compression-min-bytes 131072
+        r debug value-dictionary pkg: [record 7]
+        for {set i 0} {$i < 300} {incr i} {
+            r set pkg:$i "[expr {1000 - $i}]\x00[string repeat [record $i] 400]"
+            assert_equal 1 [r debug compress pkg:$i]
+            r rpush list $i
+        }
+        set plain [expr {300 * [r strlen pkg:1]}]
+        set peak [info_field used_memory_peak]
+        assert_equal {299 298} [r sort list by pkg:* limit 0 2]
+        assert_equal 300 [info_field compressed_values]
+        assert {[info_field used_memory_peak] < $peak + $plain / 4}
+    }
+
+    test {SORT of a compressed list by compressed values, which it gets, too} {
+        r flushall
+        for {set i 0} {$i < 60} {incr i} {
+            set name "version-dependencies-license-$i"
+            r set pkg:$name "[expr {100 - $i}]\x00[record $i]"
+            r rpush pkg:list $name
+            r rpush plain $name
+        }
+        set calls {{by pkg:* limit 0 20} {by pkg:* get # get pkg:* desc} {by nosort get pkg:* get #} {alpha get pkg:*}}
+        set expected [lmap call $calls {r sort plain {*}$call}]
+        foreach key [r keys pkg:*] {compress $key}
+        set packed [info_field compressed_values]
+        assert_equal 61 $packed
+        foreach call $calls reply $expected {assert_equal $reply [r sort pkg:list {*}$call] $call}
+        assert_equal $packed [info_field compressed_values]
+    }
+
+    test {PFCOUNT and PFMERGE in slices read compressed values, one at a time} {
+        r flushall
+        r debug value-dictionary hll: [record 7]
+        r config set hll-sparse-max-bytes 0
+        set keys {}
+        for {set i 0} {$i < 300} {incr i} {
+            r pfadd hll:$i $i a$i [expr {$i / 2}]
+            lappend keys hll:$i
+        }
+        r config set hll-sparse-max-bytes 3000
+        set calls [list [list pfcount {*}$keys] [list pfmerge merged {*}$keys] {pfcount merged}]
+        set expected [lmap call $calls {r {*}$call}]
+        foreach key $keys {compress $key}
+        set slice_us [lindex [r config get command-slice-us] 1]
+        foreach us {0 1} {
+            r config set command-slice-us $us
+            r del merged
+            foreach call $calls reply $expected {assert_equal $reply [r {*}$call] "$us: [lrange $call 0 1]"}
+            assert_equal 300 [info_field compressed_values]
+        }
+        # Others read them, and want to change one, while a job reads them.
+        set done [info_field jobs_done]
+        r debug pause-jobs 1
+        set reader [connect]
+        $reader -send {*}[lindex $calls 0]
+        wait_for_condition 600 50 {[info_field jobs_running] > 0} else {fail "no job has begun"}
+        foreach key [lrange $keys 100 149] {
+            r get $key
+            r debug compress $key
+        }
+        set writer [connect]
+        $writer -send pfadd hll:200 new
+        r debug pause-jobs 0
+        assert_equal [lindex $expected 0] [$reader -read]
+        assert_equal 1 [$writer -read]
+        assert {[info_field jobs_done] > $done}
+        r config set command-slice-us $slice_us
     }
 }
