@@ -17,7 +17,7 @@
 /* For jobStart(). Values of modules are written by the module, in one piece. */
 static uint64_t dumpedElements(const robj *o) {
     if (objectType(o) == TYPE_MODULE) return 0;
-    uint64_t length = typeOf(o)->length(o);
+    uint64_t length = objectLength(o);
     if (objectType(o) != TYPE_STRING) return length;
     return length > COMPRESSED_TEXT_MAX ? length / STRING_ELEMENT_BYTES : 0;
 }

@@ -83,7 +83,7 @@ void objectHelpCommand(ctx *c) {
 /* Elements whose memory is asked for. Modules' values are measured in one piece. */
 static uint64_t mostSampled(const robj *o, uint64_t samples) {
     if (objectType(o) == TYPE_STRING || objectType(o) == TYPE_MODULE) return 0;
-    uint64_t length = typeOf(o)->length(o);
+    uint64_t length = objectLength(o);
     return samples ? sizeMin(samples, length) : length;
 }
 
