@@ -176,7 +176,7 @@ const gate expiryGate = {
 
 void expiryGateArm(void) { gateArm(&expiryGate, true); }
 
-session *expiryTakeReleased(void) {
+session *expiryNextReleased(void) {
     check(expiryReleased > 0);
     if (engineHot.current) return NULL;
     expiryReleased--; /* who is held again is after the last of them */

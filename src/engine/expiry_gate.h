@@ -15,13 +15,11 @@ extern const gate expiryGate;
 
 /* Arms it. */
 void expiryGateArm(void);
-/* So many held sessions may be admitted again. Read in each turn, so it is visible here. */
+/* So many held sessions may be admitted again. For jobNextReleased() alone, which is called in each
+ * turn. */
 extern size_t expiryReleased;
-session *expiryTakeReleased(void);
-/* Removes and returns the next of them; NULL if there is none. */
-static inline session *expiryNextReleased(void) {
-    return likely(!expiryReleased) ? NULL : expiryTakeReleased();
-}
+/* Removes and returns the next of them; there are some. NULL: not now. */
+session *expiryNextReleased(void);
 /* Requests that were held back. */
 uint64_t expiryGateCount(void);
 void expiryGateResetStats(void);

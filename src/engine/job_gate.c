@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "engine/ctx.h"
+#include "engine/expiry_gate.h"
 #include "engine/job.h"
 #include "engine/job_priv.h"
 #include "engine/session_slot.h"
@@ -120,7 +121,8 @@ const gate jobGate = {
 void jobGateRelease(void) { waits.released = heldList()->count; }
 
 session *jobNextReleased(void) {
-    if (likely(!waits.released) || engineHot.current) return NULL;
+    if (likely(!(waits.released | expiryReleased)) || engineHot.current) return NULL;
+    if (!waits.released) return expiryNextReleased();
     waits.released--; /* who is held again is after the last of them */
     listNode *first = listFirst(heldList());
     if (!first) {

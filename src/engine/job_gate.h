@@ -11,7 +11,8 @@
  * jobs with keys; after queueGate. */
 extern const gate jobGate;
 
-/* Removes and returns the next held session that may be admitted again; NULL if there is none. */
+/* Removes and returns the next session held by this gate or by expiryGate that may be admitted
+ * again; NULL if there is none. */
 session *jobNextReleased(void);
 /* A job with keys has ended: all held requests may be admitted again. */
 void jobGateRelease(void);

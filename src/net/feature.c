@@ -9,7 +9,6 @@
 #include "defrag/defrag.h"
 #include "engine/block.h"
 #include "engine/hooks.h"
-#include "engine/expiry_gate.h"
 #include "engine/job_gate.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
@@ -57,7 +56,6 @@ static bool resumeReleased(void) {
     bool any = resumePaused();
     for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
     for (session *s; (s = jobNextReleased()) != NULL; any = true) s->carrier->resume(s);
-    for (session *s; (s = expiryNextReleased()) != NULL; any = true) s->carrier->resume(s);
     if (unlikely(sharesHold()) && resumeShares()) any = true;
     return any;
 }
