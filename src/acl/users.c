@@ -390,14 +390,14 @@ void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
     }
     qsort(list, (size_t)count, sizeof(*list), compareLoaded);
     aclUser **before = users.list;
-    int before_count = users.count, old = 0;
+    int before_count = users.count, old = 0, gone = 0;
     users.list = memAlloc(sizeof(aclUser *) * (size_t)count);
     users.count = users.cap = count;
     for (int i = 0; i < count; i++) {
         int order = 1;
         while (old < before_count &&
                (order = sliceCompare(before[old]->as_user.name, list[i].name)) < 0)
-            retireLoaded(before[old++]);
+            before[gone++] = before[old++];
         bool is_same = old < before_count && order == 0;
         if (is_same) {
             users.list[i] = before[old++];
@@ -407,7 +407,9 @@ void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
         }
         list[i].rules = NULL;
     }
-    while (old < before_count) retireLoaded(before[old++]);
+    while (old < before_count) before[gone++] = before[old++];
+    /* Not before the list is complete: their sessions may become those of another user. */
+    for (int i = 0; i < gone; i++) retireLoaded(before[i]);
     memFree(before);
     for (int i = 0; i < count; i++) userTextsChanged(false, list[i].name);
     check(usersFind(SLICE("default")) == users.of_default);

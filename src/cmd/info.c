@@ -8,8 +8,9 @@
 #include "engine/reply.h"
 
 typedef struct infoRequest {
-    uint32_t sets;   /* INFO_IN_... flags: the requested sets of sections */
-    uint32_t orders; /* the sections that are named: a bit for each order */
+    uint32_t sets;  /* INFO_IN_... flags: the requested sets of sections */
+    uint64_t named; /* the sections that are named: a bit for each, in the order of printing */
+    int index;      /* of the section printed next */
     bool asks_for_more;
     /* Order of the section printed last; a section with the same order continues under its title.
      * */
@@ -19,7 +20,8 @@ typedef struct infoRequest {
 
 static void printSection(const infoSection *section, void *arg) {
     infoRequest *q = arg;
-    if (!(section->when & q->sets) && !(q->orders & 1u << section->order)) return;
+    bool is_named = q->named >> q->index++ & 1;
+    if (!(section->when & q->sets) && !is_named) return;
     if (q->last_order != (int)section->order) {
         if (q->text.len) strAppendText(&q->text, "\r\n");
         strAppendText(&q->text, section->title);
@@ -31,25 +33,23 @@ static void printSection(const infoSection *section, void *arg) {
 
 typedef struct sectionSearch {
     slice name;
-    int last_order; /* sections with the same order have the same name */
-    uint32_t found;
+    int index;
+    uint64_t found; /* several sections may have the same name */
 } sectionSearch;
 
 static void compareName(const infoSection *section, void *arg) {
     sectionSearch *s = arg;
-    if ((int)section->order == s->last_order) return;
-    s->last_order = (int)section->order;
-    if (sliceIs(s->name, section->name)) s->found |= 1u << section->order;
+    check(s->index < 64); /* a bit for each */
+    s->found |= (uint64_t)sliceIs(s->name, section->name) << s->index++;
 }
 
 /* If a name is no section of the server, what prints more is asked, too. */
 static void readNames(const ctx *c, infoRequest *q) {
-    _Static_assert(INFO_ORDER_MAX <= 32, "a bit for each");
     if (c->argc == 1) q->sets = INFO_IN_DEFAULT;
     for (int i = 1; i < c->argc; i++) {
-        sectionSearch s = {.name = c->argv[i], .last_order = -1};
+        sectionSearch s = {.name = c->argv[i]};
         hooksEachInfoSection(compareName, &s);
-        q->orders |= s.found;
+        q->named |= s.found;
         if (s.found) continue;
         if (ctxArgIs(c, i, "default")) {
             q->sets |= INFO_IN_DEFAULT;
