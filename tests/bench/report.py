@@ -378,12 +378,11 @@ def measure(options):
     if os.path.exists(RESULTS) and set(wanted) != set(PARTS) and not options.quick:
         with open(RESULTS, encoding="utf-8") as file:
             results = json.load(file)
-    results["machine"] = machine()
     for part, measure_part in PARTS.items():
         if part in wanted:
             run = {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC", "quick": options.quick,
                    "rounds": rounds_of(part, options), "ours": version_of(options.ours), "peer": version_of(options.peer),
-                   "tls_peer": version_of(options.tls_peer or options.peer),
+                   "tls_peer": version_of(options.tls_peer or options.peer), "machine": machine(),
                    "other_load": other_load()}
             results[part] = {"run": run, "figures": measure_part(options)}
     return results

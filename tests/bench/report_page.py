@@ -9,7 +9,8 @@ OURS, PEER = "#2563eb", "#9ca3af"
 INK, FAINT = "#1f2937", "#d1d5db"
 MARKS = "<!-- bench-report: begin -->", "<!-- bench-report: end -->"
 PIPELINES = (1, 16, 100)
-PARTS = ("cpu", "speed", "settings", "memory", "save", "sync")
+PARTS = {"cpu": "CPU time", "speed": "speed", "settings": "settings", "memory": "memory", "save": "saves",
+         "sync": "synchronisation"}
 
 
 # ------------------------------------------------------------------ plots
@@ -151,11 +152,26 @@ def summary(results):
         figures = results["sync"]["figures"]
         rows.append((f"full synchronisation of {figures['keys'] // 1000000} M keys", f"{figures['ours']:.1f} s",
                      f"{figures['peer']:.1f} s", times(figures["ours"], figures["peer"])))
-    first = next(results[part]["run"] for part in PARTS if part in results)
-    machine = results["machine"]
-    return (table(("", "this server", peer_name(results), "times less"), rows) +
-            f"\n\nMeasured {first['date'][:10]} on {machine['processors']} processors ({machine['model']})"
-            f"{busy_words(first)}.")
+    return table(("", "this server", peer_name(results), "times less"), rows) + f"\n\n{measured(results)}"
+
+
+def machines(results):
+    """The machines of all parts, each once, as texts."""
+    runs = [results[part]["run"]["machine"] for part in PARTS if part in results]
+    return list(dict.fromkeys(f"{m['processors']} processors, {m['model']}, {m['memory_gb']} GB, Linux {m['kernel']}" for m in runs))
+
+
+def measured(results):
+    """When and where the parts were measured."""
+    parts = {}
+    for part in PARTS:
+        if part in results:
+            run = results[part]["run"]
+            when = f"{run['date'][:10]} on {run['machine']['processors']} processors ({run['machine']['model']}){busy_words(run)}"
+            parts.setdefault(when, []).append(part)
+    if len(parts) == 1:
+        return f"Measured {next(iter(parts))}."
+    return "Measured: " + "; ".join(f"{', '.join(PARTS[part] for part in some)} {when}" for when, some in parts.items()) + "."
 
 
 def meaning(results):
@@ -198,7 +214,8 @@ def is_noise(results):
 def how(results, part):
     run = results[part]["run"]
     rounds = "1 round" if run["rounds"] == 1 else f"{run['rounds']} rounds"
-    return f"Measured {run['date']}{' (quick form)' if run['quick'] else ''}, {rounds}{busy_words(run)}."
+    place = f" on {run['machine']['model']}" if len(machines(results)) > 1 else ""
+    return f"Measured {run['date']}{place}{' (quick form)' if run['quick'] else ''}, {rounds}{busy_words(run)}."
 
 
 def cpu_section(results):
@@ -358,20 +375,20 @@ bytes, from REPLICAOF to a link that is up; `repl-diskless-sync-delay 0`, everyt
 
 
 def page(results):
-    machine = results["machine"]
     writers = cpu_section, speed_section, settings_section, memory_section, save_section, sync_section
     sections = [section(results) for part, section in zip(PARTS, writers) if part in results]
     versions = sorted({(results[part]["run"]["ours"], results[part]["run"]["peer"])
                        for part in PARTS if part in results})
     named = "\n".join(f"- this server `{ours}`, the peer `{peer}`" for ours, peer in versions)
+    places = "\n".join(f"- {place}" for place in machines(results))
     return f"""# Benchmarks
 
 This page is written by `make bench-report PEER=/path/to/valkey-server` (`tests/bench/report.py`), which measures both
-servers in one run, on one machine; each part says what is set. `ARGS=--quick` measures less and only prints. Do not edit this
+servers of a part in one run, on one machine; each part says what is set. `ARGS=--quick` measures less and only prints. Do not edit this
 page. Figures of one machine are no promise for another: run it on yours. What earlier decisions were made by is in
 [measurements](measurements.md), with [limits for 4, 8 and 16 threads](measurements.md#io-threads) that are computed, not measured.
 
-- {machine['processors']} processors, {machine['model']}, {machine['memory_gb']} GB, Linux {machine['kernel']}
+{places}
 {named}
 
 {summary(results)}

@@ -15,7 +15,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
 import report  # noqa: E402
 import report_page  # noqa: E402
 
-RUN = {"date": "2026-01-02 03:04 UTC", "quick": True, "rounds": 3, "ours": "v=9.1.2 sha=1", "peer": "v=9.1.0 sha=2", "other_load": 0.0}
+RUN = {"date": "2026-01-02 03:04 UTC", "quick": True, "rounds": 3, "ours": "v=9.1.2 sha=1", "peer": "v=9.1.0 sha=2", "other_load": 0.0,
+       "machine": {"processors": 2, "model": "A <fast> one", "memory_gb": 8.0, "kernel": "6"}}
 CPU = [{"command": command, "pipeline": p, "ours": 1.0, "ours_least": 1.0, "ours_most": 2.0, "peer": 3.0, "peer_least": 3.0,
         "peer_most": 4.0} for command in ("GET", "SET") for p in (1, 16, 100)]
 
@@ -32,8 +33,7 @@ def pair(ours, peer):
 
 
 def results(alone=100, saving=1000):
-    return {"machine": {"processors": 2, "model": "A <fast> one", "memory_gb": 8.0, "kernel": "6"},
-            "cpu": {"run": RUN, "figures": CPU},
+    return {"cpu": {"run": RUN, "figures": CPU},
             "memory": {"run": RUN, "figures": [{"value": 16, "keys": [1000, 2000], "ours": [50, 52], "peer": [60, 80]}]},
             "save": {"run": RUN, "figures": {"keys": 2000000, "value": 64, "rate": 1000, "method": "In turn.",
                                               "rows": save_rows(alone, saving)}},
@@ -46,6 +46,14 @@ class Report(unittest.TestCase):
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
                 file.write("before\n" + "\nold\n".join(report_page.MARKS) + "\nafter\n")
             return {os.path.relpath(path, root): text for path, text in report_page.files(figures, root).items()}
+
+    def test_parts_of_several_machines_say_which(self):
+        figures = results()
+        figures["sync"] = figures["sync"] | {"run": RUN | {"machine": RUN["machine"] | {"model": "Another"}, "date": "2020-01-01 10:00 UTC"}}
+        files = self.files(figures)
+        self.assertIn("; synchronisation 2020-01-01 on 2 processors (Another)", files["README.md"])
+        self.assertIn("on Another (quick form), ", files["docs/benchmarks.md"])
+        self.assertNotIn("synchronisation", report_page.measured(results()))
 
     def test_plots_are_xml_and_all_files_are_made(self):
         files = self.files(results())
