@@ -615,6 +615,7 @@ status jobApply(reason *why) {
         (uint64_t)us * 1000 * 1000000 / (uint64_t)(ns_per_million > 0 ? ns_per_million : 1000000);
     jobs.budget = jobs.slice_ticks;
     jobs.begun_ticks = 0;
+    keyspaceFreeHugeLater(us > 0);
     return OK;
 }
 

@@ -49,6 +49,7 @@ typedef struct garbage {
 
 static struct {
     size_t bytes;           /* of single values that have not come back, about */
+    bool huge_stay;         /* keyspaceFreeHugeLater(false) */
     garbage *returned;      /* pushed by the background thread */
     uint64_t pending, done; /* numbers of objects, updated by both threads */
 } freeing;
@@ -175,6 +176,14 @@ static void freeOrSubmit(garbage *g, bool background) {
     }
 }
 
+void keyspaceFreeHugeLater(bool on) {
+    hotCheck(threadIsMain());
+    freeing.huge_stay = !on;
+}
+
+/* The effort above which the background thread frees a value although its directive says no. */
+static size_t hugeMin(void) { return freeing.huge_stay ? SIZE_MAX : HUGE_MIN; }
+
 /* Submits a value to the background if the effort of freeing it is above `effort_min`; false:
  * nothing was done. */
 static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, void *value,
@@ -212,7 +221,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     /* The background thread may be about to return blocks to these slab stores. */
     bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
     if (!background && !whole) {
-        size_t effort_min = later ? LATER_MIN : HUGE_MIN;
+        size_t effort_min = later ? LATER_MIN : hugeMin();
         for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeAlone, &effort_min);
         return;
     }
@@ -283,7 +292,7 @@ void freeObject(const db *d, robj *o, bool later) {
         return;
     }
     bool may = objectForm(o) == FORM_POINTER && storeNow.free_later;
-    if (likely(!may) || !freeValueLater(d, o, later ? LATER_MIN : HUGE_MIN)) objectFree(o);
+    if (likely(!may) || !freeValueLater(d, o, later ? LATER_MIN : hugeMin())) objectFree(o);
 }
 
 static void freeEntryLater(void *context, void *entry, unsigned flags) {

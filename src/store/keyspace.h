@@ -26,6 +26,9 @@ keyspace *keyspaceNew(void);
 /* Frees a keyspace with all its contents; neither the main one nor the one in use. `later`: in the
  * background, if that is available. NULL is allowed. */
 void keyspaceFree(keyspace *k, bool later);
+/* Whether values of more than 10,000 elements are freed in the background whatever `later` says;
+ * true at first. */
+void keyspaceFreeHugeLater(bool on);
 /* Selects `k` for allocations, before its databases are changed. Returns the previous keyspace, to
  * be restored by another call. Costs about 50 ns. */
 keyspace *keyspaceUse(keyspace *k);

@@ -53,7 +53,8 @@ start_server {tags {latency}} {
     }
 
     test {freeing an expired or evicted collection is a latency event} {
-        r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no
+        # In slices large values are freed by another thread.
+        r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no command-slice-us 0
         foreach {event death} {expire-del {r pexpire doomed 1} eviction-del {
             r config set maxmemory-policy allkeys-lru maxmemory 1
         }} {
@@ -70,7 +71,7 @@ start_server {tags {latency}} {
             }
             assert {[llength [r latency history $event]] > 0} $event
         }
-        r config set latency-monitor-threshold 20 lazyfree-lazy-expire yes lazyfree-lazy-eviction yes
+        r config set latency-monitor-threshold 20 lazyfree-lazy-expire yes lazyfree-lazy-eviction yes command-slice-us 500
         r latency reset
         r debug sleep 0.03
     }

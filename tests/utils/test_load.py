@@ -34,11 +34,11 @@ class Replier:
                 requests = connection.recv(65536).count(b"\r\n$3\r\nGET\r\n")
                 if not requests:
                     return
-                connection.sendall(b"+OK\r\n" * requests)
-                with self.lock:
+                with self.lock:  # before the replies, after which the load may end
                     self.count += requests
                     if self.count >= 50:
                         self.many.set()
+                connection.sendall(b"+OK\r\n" * requests)
 
 
 class Load(unittest.TestCase):
