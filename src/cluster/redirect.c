@@ -12,6 +12,7 @@
 #include "cluster/server_map.h"
 #include "engine/block.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/store.h"
@@ -53,6 +54,8 @@ static demand demandOf(const ctx *c, int slot) {
     demand d = {.slot = slot,
                 .reads_replica = outermost->who->flags & SESSION_READONLY,
                 .asks = outermost->who->flags & SESSION_ASKING};
+    /* It was admitted: after ASKING if the slot is not here. */
+    if (jobStores(outermost->who)) d.asks = true;
     /* A module that calls outside of a command has none. */
     if (outermost->cmd && outermost->cmd->flags & CMD_ASKING) d.asks = true;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {

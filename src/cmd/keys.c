@@ -264,6 +264,7 @@ void copyCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
+    o = dbPeek(from.db, from.key, from.hash); /* modules may have been told of the other key */
     if (jobStartStore(c, copiedElements(o))) return;
     robj *copy;
     status st = dbCopy(&from, &to, &copy);

@@ -208,7 +208,7 @@ void lmovemCommand(ctx *c) {
 }
 
 static bool hasEnough(const blockQuery *q) {
-    return listLength(q->value) >= (size_t)(uintptr_t)q->state;
+    return objectLength(q->value) >= (size_t)(uintptr_t)q->state;
 }
 
 static void replyTimedOut(ctx *c) { replyNullArray(c); }

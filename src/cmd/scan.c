@@ -180,9 +180,13 @@ void scanCommand(ctx *c) {
     if (!scanParseCursor(c, 1, &cursor) || !scanParseOptions(c, 2, SCAN_KEYS, &s.options)) return;
     if (jobStart(c, sizeMin((uint64_t)s.options.count, dbSize(c->db)))) return;
     replyScan(&s, cursor, patternSlot(s.options.pattern));
-    jobGoOn(c);
+    bool may_delete = jobGoOn(c);
     propagateUnwrapped();
-    deleteExpired(&s);
+    if (may_delete) {
+        deleteExpired(&s);
+    } else {
+        strFree(&s.expired);
+    }
 }
 
 static void visitKeys(void *arg, const robj *o) {

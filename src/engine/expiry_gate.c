@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "engine/ctx.h"
 #include "engine/engine_priv.h"
+#include "engine/job_priv.h"
 #include "engine/later.h"
 #include "engine/session_slot.h"
 #include "engine/transaction.h"
@@ -85,6 +86,8 @@ typedef struct search {
 static bool isDue(search *s, slice key) {
     s->key = key;
     s->hash = storeHash(key);
+    /* What a job reads stays as it is until the job ends, by the lookup at the latest. */
+    if (jobReads(s->db, s->hash)) return false;
     return membersDue(s->db, key, s->hash, s->look, s->removes) >= FEW;
 }
 

@@ -27,7 +27,9 @@
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/propagate.h"
+#include "engine/session_priv.h"
 #include "engine/session_report.h"
+#include "engine/user.h"
 #include "store/compressed.h"
 #include "store/reading.h"
 
@@ -35,7 +37,8 @@ enum {
     FILTER_BITS = 10,
     ELEMENTS_PER_US = 4, /* what is visited in less than a slice is not worth a job */
     LOOK_AFTER = 64,     /* elements, at the clock */
-    ARGS_MAX = 1000      /* of a job: a change is compared with each of its keys */
+    ARGS_MAX = 1000,     /* of a job: a change is compared with each of its keys */
+    STORING_MAX = 16     /* jobs with a result in memory; further ones run in one piece */
 };
 
 typedef struct job {
@@ -73,6 +76,7 @@ static struct {
     uint64_t budget;      /* ticks of a slice that begins now */
     uint64_t begun_ticks; /* in this turn, by the first slices of jobs */
     int keyed;            /* jobs with keys */
+    int storing;          /* jobs in `all` that store a result */
     bool has_stage;
     bool cuts_all;                               /* at each point, for tests */
     bool paused;                                 /* jobSetPaused() */
@@ -175,10 +179,11 @@ bool jobPause(unsigned elements) {
     return j->is_unwanted;
 }
 
-void jobGoOn(const ctx *c) {
-    if (!(c->flags & CTX_SLICED)) return;
+bool jobGoOn(const ctx *c) {
+    if (!(c->flags & CTX_SLICED)) return true;
     hotCheck(jobs.running && c == &jobs.running->c);
     ((job *)jobs.running)->goes_on = true;
+    return !jobs.running->to_end;
 }
 
 bool jobAwaitEffect(void) {
@@ -200,6 +205,7 @@ static void end(job *j) {
     hotCheck(!j->has_ended);
     j->has_ended = true;
     listRemove(&jobs.all, &j->node);
+    jobs.storing -= j->stores;
     if (!j->is_complete) jobTurnEnd(&j->turn);
     dropKeys(j);
     if (!jobs.all.count) storeSetReaders(NULL);
@@ -504,9 +510,10 @@ static size_t memoryOf(const void *state) {
 
 /* True if the command may be a job: it is one that a client has sent by itself, not the part of a
  * transaction or a script, which run in one piece. */
-static bool mayBegin(const ctx *c) {
+static bool mayBegin(const ctx *c, bool stores) {
     if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK) || blockIsDenied(c)) return false;
     if (c->outer || c->below || engineHot.loading || !engineConf.command_slice_us) return false;
+    if (stores && jobs.storing >= STORING_MAX) return false;
     return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
 }
 
@@ -522,8 +529,12 @@ static session *heirOf(void *state) {
     static const sessionCarrier carrier = {.resume = freeHeir};
     job *j = state;
     if (!j->stores || (j->has_ended && !j->again)) return NULL;
+    user *of = j->who->user;
+    if (of && userFind(of->name) != of) return NULL; /* removed: it has no rights any more */
     session *s = memNew(session);
     sessionInit(s, &carrier, SESSION_INTERNAL);
+    userMoveSession(s, of);
+    s->armed = j->who->armed; /* the gates of its rights */
     check(sessionSelect(s, j->who->db_id) == OK);
     j->who = j->c.who = s;
     engineStayAwake();
@@ -531,7 +542,7 @@ static session *heirOf(void *state) {
 }
 
 static bool begin(ctx *c, uint64_t elements, bool stores) {
-    if (!mayBegin(c)) return false;
+    if (!mayBegin(c, stores)) return false;
     job *j = memNew(job);
     *j = (job){.who = c->who, .stores = stores, .elements = elements, .begun_us = clockMonoUs()};
     j->stack = fiberNew(runCommand, j);
@@ -559,6 +570,7 @@ static bool begin(ctx *c, uint64_t elements, bool stores) {
     }
     if (!jobs.all.count) storeSetReaders(&readers);
     listAppend(&jobs.all, &j->node);
+    jobs.storing += stores;
     jobTurnBegin(&j->turn, c->who->user);
     jobs.begun++;
     takeKeys(j);

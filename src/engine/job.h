@@ -71,8 +71,9 @@ static inline size_t jobPart(const ctx *c, size_t left) {
     return unlikely(c->flags & CTX_SLICED) && left > PART ? PART : left;
 }
 
-/* From now on the command is not suspended any more: it looks something up, or changes it. */
-void jobGoOn(const ctx *c);
+/* From now on the command is not suspended any more: it looks something up, or changes it. False:
+ * it must not change anything, as the store is about to change. */
+bool jobGoOn(const ctx *c);
 /* True if a session waits for a job. */
 bool jobIsOf(const session *s);
 typedef struct jobProgress jobProgress; /* defined in session_report.h */

@@ -80,9 +80,9 @@ void sessionClear(session *s) {
         s->flags |= SESSION_CLOSING;
         hooksSessionEvent(s, SESSION_ENDING);
     }
-    userMoveSession(s, NULL);
     pauseForget(s);
-    blockForget(s);
+    blockForget(s); /* with its user, whose rights the end of a job needs */
+    userMoveSession(s, NULL);
     leaveLists(s);
     outbufDrop(&s->out);
     transactionFree(s);

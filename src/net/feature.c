@@ -54,8 +54,9 @@ static bool resumePaused(void) {
 
 static bool resumeReleased(void) {
     bool any = resumePaused();
-    for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    /* Before the clients of the jobs that have ended: their next reads would hold it again. */
     for (session *s; (s = jobNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
     if (unlikely(sharesHold()) && resumeShares()) any = true;
     return any;
 }

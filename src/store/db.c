@@ -472,16 +472,16 @@ robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
 
 /* True if a read of this compressed object stores the value plain: it is the second one within the
  * idle time. */
-static bool isReadAgain(const db *d, const robj *o, storeLook look) {
+static bool isReadAgain(const db *d, uint64_t hash, const robj *o, storeLook look) {
     if (storeNow.plain_idle_s < 0 || !lookTouches(look)) return false;
-    if (storeNow.forked || !mayChange(d)) return false;
+    if (storeNow.forked || !mayChange(d) || readingHolds(d, hash)) return false;
     return accessIdleSeconds(o) <= storeNow.plain_idle_s;
 }
 
 /* A plain object for a compressed one that is read. */
 static robj *readCompressed(db *d, slice key, uint64_t hash, robj *o, storeLook look) {
     dbPosition at;
-    if (!isReadAgain(d, o, look)) {
+    if (!isReadAgain(d, hash, o, look)) {
         touch(o, look);
         return compressedShow(o);
     }

@@ -8,6 +8,7 @@
 #include "store/listener.h"
 
 #include "base/base.h"
+#include "store/compressed.h"
 #include "store/db_priv.h"
 
 static void setTells(void) {
@@ -50,7 +51,9 @@ void removalTell(db *d, const robj *o, storeRemoval why) {
     if (storeNow.listens_removals && d->in->listener) {
         told now = {o, telling};
         telling = &now;
+        compressedKeep(true); /* the command may have read values that it still needs */
         d->in->listener->removing(d, o, why);
+        compressedKeep(false);
         telling = now.outer;
     }
     if (objectForm(o) != FORM_POINTER || !typeOf(o)->unlink_value) return;

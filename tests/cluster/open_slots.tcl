@@ -113,6 +113,18 @@ start_cluster {2 2 {tags {cluster} overrides {repl-diskless-sync-delay 0 cluster
         }
     }
 
+    test {IMPORTING: a command that changes something after it has run in slices was admitted after ASKING} {
+        r -1 config set command-slice-us 1
+        set many [lmap i [lrepeat 40 m] {incr n; set i m$n}]
+        foreach {make request reply} [list "RPUSH @q $many" {LREM @q 1 m39} 1 "DEL @q" {LREM @q 1 m39} 0 \
+            "RPUSH @q $many" {LINSERT @q BEFORE m39 new} 41 "SADD @s $many" {SUNIONSTORE @s @s @s} 40 \
+            {GET @i} {SPOP @s 40} [lsort $many] {DEL @q} {GET @i} v] {
+            lassign [session_of 1 ASKING $make ASKING $request] asked made again got
+            assert_equal $reply [lsort $got] $request
+        }
+        r -1 config set command-slice-us 500
+    }
+
     test {IMPORTING: ASKING before MULTI lasts until its end} {
         expect 1 {ASKING MULTI {GET @i} {GET @i} EXEC {GET @i}} [list OK OK QUEUED QUEUED {v v} $::moved]
         expect 1 {ASKING MULTI {GET @m} EXEC} {OK OK QUEUED {{}}}

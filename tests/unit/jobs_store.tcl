@@ -247,6 +247,41 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
     }
 
+    test {of a client that is gone the rights are asked for at the effect, as of others} {
+        foreach change {{setuser bob resetkeys} {setuser bob -@write} {deluser bob} {setuser bob +@all}} {
+            r set d old
+            r acl setuser bob reset on nopass ~* &* +@all
+            set c [held {sunionstore d s t} {{auth bob any}}]
+            set clients [info_field connected_clients]
+            r acl {*}$change
+            if {[lindex $change 0] eq "deluser"} {
+                info_is connected_clients [expr {$clients - 1}]
+                $c -close
+            } else {
+                gone $c
+            }
+            r debug pause-jobs 0
+            info_is jobs_running 0
+            assert_equal [expr {[lindex $change end] eq "+@all" ? "set" : "string"}] [r type d] $change
+        }
+        r acl deluser bob
+    }
+
+    test {sixteen results at a time are computed in slices, further ones in one piece} {
+        set clients {}
+        for {set i 0} {$i < 16} {incr i} {lappend clients [held "sunionstore d$i s t"]}
+        set c [connect]
+        assert_equal $::elements [$c sunionstore d16 s t]
+        $c -close
+        r debug pause-jobs 0
+        foreach c $clients {
+            assert_equal $::elements [$c -read]
+            $c -close
+        }
+        info_is jobs_running 0
+        for {set i 0} {$i <= 16} {incr i} {r del d$i}
+    }
+
     test {a pause holds its effect, also that of a client that is gone} {
         foreach gone {0 1} {
             r set d old

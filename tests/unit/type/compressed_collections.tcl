@@ -924,6 +924,22 @@ start_server {tags {hash set zset list with:zstd} overrides {enable-debug-comman
         assert_equal OK [r debug hash-shapes]
     }
 
+    test {a client that waits for the elements of a list gets those of one that was renamed compressed} {
+        r flushall
+        set before [lindex [r config get list-max-listpack-size] 1]
+        r config set list-max-listpack-size -3
+        r rpush list:1 {*}[lmap i [lrepeat 60 x] {incr n; set i "[string repeat {the same words in each element } 5]$n"}]
+        r config set value-compression always
+        compress list:1
+        set c [connect]
+        $c -send blmovem waited moved left left 0 exactly 60 bulk
+        wait_for_condition 600 50 {[info_field blocked_clients] == 1}
+        r rename list:1 waited
+        assert_equal 60 [llength [$c -read]]
+        $c -close
+        r config set list-max-listpack-size $before value-compression no
+    }
+
     test {with `always` a collection is compressed when it is written} {
         r flushall
         r config set value-compression always
