@@ -24,6 +24,7 @@ static struct {
     uint32_t last_number;
     uint64_t on;           /* trackers that are switched on */
     uint64_t broadcasting; /* of these, in broadcast mode */
+    uint64_t links;        /* of these, links */
 } trackers;
 
 /* ------------------------------------------------------------------ trackers */
@@ -205,7 +206,7 @@ void trackingUpdateArmed(void) {
     keyObserverArm(&key_observer, tableKeys() > 0 || trackers.broadcasting > 0);
 }
 
-bool trackingBroadcasts(void) { return trackers.broadcasting > 0; }
+bool trackingBroadcasts(void) { return trackers.broadcasting > trackers.links; }
 
 void trackingInvalidateAll(void) {
     for (listNode *n = listFirst(trackersAll()); n; n = listNext(&trackers.all, n)) {
@@ -241,9 +242,12 @@ void trackingClear(void) {
 
 /* ------------------------------------------------------------------ switching on and off */
 
+static bool isBroadcastLink(uint32_t flags) { return flags & TRACK_BCAST && flags & TRACK_LINK; }
+
 void trackingOff(tracker *t) {
     hotCheck(threadIsMain());
     if (t->flags & TRACK_BCAST) trackers.broadcasting--;
+    if (isBroadcastLink(t->flags)) trackers.links--;
     if (t->flags & TRACK_ON) trackers.on--;
     prefixesRemove(t);
     t->flags = 0;
@@ -255,6 +259,7 @@ void trackingOff(tracker *t) {
 void trackingOn(tracker *t, uint32_t flags, session *target) {
     hotCheck(threadIsMain());
     if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
+    if (isBroadcastLink(flags) && !isBroadcastLink(t->flags)) trackers.links++;
     if (!(t->flags & TRACK_ON)) trackers.on++;
     t->flags = TRACK_ON | flags;
     setTarget(t, target);

@@ -65,7 +65,7 @@ void trackingOnSession(session *s, sessionEvent e);
 void trackingOnDb(const dbEvent *e);
 /* Everything may have changed: tells every tracker. */
 void trackingInvalidateAll(void);
-/* True if there are trackers in broadcast mode. */
+/* True if there are trackers in broadcast mode that are no links. */
 bool trackingBroadcasts(void);
 /* Fills in the part of tracking. */
 void trackingReport(const session *s, sessionReport *out);

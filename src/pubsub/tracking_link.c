@@ -82,4 +82,12 @@ void pubsubMustForget(session *s, slice key) {
     if (t && t->flags & TRACK_ON) invalidate(t, &key, 1);
 }
 
-void pubsubForgetAll(void) { trackingInvalidateAll(); }
+/* Links are told of the keys of this node alone: two gateways that pass on what each hears of the
+ * other would never end. What the table has of the keys is kept: links rely on it. */
+void pubsubForgetAll(void) {
+    list *all = trackersAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        tracker *t = LIST_OWNER(n, tracker, all);
+        if (t->flags & TRACK_ON && !(t->flags & TRACK_LINK)) invalidate(t, NULL, -1);
+    }
+}
