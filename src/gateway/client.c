@@ -14,7 +14,9 @@
 #include "cluster/owners.h"
 #include "engine/deliver.h"
 #include "engine/execute.h"
+#include "engine/expiry_gate.h"
 #include "engine/hot.h"
+#include "engine/job_gate.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
@@ -427,6 +429,11 @@ static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags
     return GATE_DONE;
 }
 
+uint64_t gatewayGatesAsked(void) {
+    return gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate) |
+           gateMask(&jobGate) | gateMask(&expiryGate);
+}
+
 void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     ctx inner;
     outbuf buf;
@@ -436,8 +443,7 @@ void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     inner.argv = argv;
     inner.argc = argc;
     inner.out = &buf;
-    inner.gates_exempt =
-        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
+    inner.gates_exempt = gatewayGatesAsked();
     executeInner(&inner);
     char *bytes = outbufCopy(&buf, &len);
     strAppend(out, bytes, len);

@@ -62,7 +62,10 @@ slice gatewayLabel(const session *s);
 /* The parameters of a call for part of a place, without its slot and bytes. */
 callRequest gatewayRequestOf(const ctx *c, gatewayPlace *p, int part);
 void gatewayPartEnded(void *owner, int part, str *reply, bool is_tracked);
-/* Executes a part of the request here; the gates that were asked already are not asked again. */
+/* The gates that a part of a request does not ask: those that were asked already, and those that
+ * hold requests back until jobs and expiry are done, as a part cannot be held. */
+uint64_t gatewayGatesAsked(void);
+/* Executes a part of the request here, past these gates. */
 void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out);
 void gatewayEndPart(gatewayPlace *p, ctx *c, int part, int argc, const slice *argv);
 /* True if the request, of which a part is executed here, is held back now: it was held. */

@@ -13,7 +13,6 @@
 #include "cluster/owners.h"
 #include "engine/execute.h"
 #include "engine/lifecycle.h"
-#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/user.h"
 #include "format/aof_reader.h"
@@ -156,8 +155,7 @@ static void runOn(ctx *c, keyspace *copies) {
     inner.argv = c->argv;
     inner.argc = c->argc;
     inner.db = keyspaceDb(copies, c->who->db_id);
-    inner.gates_exempt =
-        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
+    inner.gates_exempt = gatewayGatesAsked();
     executeInner(&inner);
 }
 

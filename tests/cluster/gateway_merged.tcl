@@ -2,7 +2,7 @@
 #
 # Commands of cluster-gateway-port that several nodes execute: sums, WAIT, prefixes, sets of several slots.
 
-start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-databases 2}}} {
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-databases 2 enable-debug-command yes}}} {
     foreach i {0 1} {open_gateway $i}
 
     test {PUBLISH replies the number of receivers at all nodes} {
@@ -244,6 +244,28 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_range [$c memory usage [key_of $i]] 1 1000
             assert_range [$c object idletime [key_of $i]] 0 1000
         }
+    }
+
+    test {a part of a command that is executed here does not wait for jobs} {
+        set big [key_of 0 big]
+        for {set at 0} {$at < 5000} {incr at 500} {
+            set members {}
+            for {set i $at} {$i < $at + 500} {incr i} {lappend members member:$i}
+            r sadd $big {*}$members
+        }
+        set slice [lindex [r config get command-slice-us] 1]
+        r config set command-slice-us 10
+        r debug pause-jobs 1
+        set reader [respConnect 127.0.0.1 [srv port] $::resp_version]
+        lappend ::test_clients $reader
+        $reader -send smembers $big
+        info_is jobs_running 1
+        set c [gateway]
+        $c set [key_of 1 other] 1
+        assert_equal 2 [$c del $big [key_of 1 other]]
+        assert_equal 5000 [llength [$reader -read]]
+        r debug pause-jobs 0
+        r config set command-slice-us $slice
     }
 
     test {without cluster-gateway-fetch commands on several slots name the hash tag} {
