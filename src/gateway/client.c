@@ -745,7 +745,7 @@ static gateVerdict admit(ctx *c) {
     bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
     if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
         return pubsubContextGate.admit(c);
-    if (gc->gather) return gatewayFetch(gc, c);
+    if (gc->gather && gatewayFetchGoesOn(gc, c)) return gatewayFetch(gc, c);
     gateVerdict verdict;
     route way = routeOfCommand(c->cmd);
     if (way.kind == ROUTE_REFUSED || way.kind == ROUTE_ABSENT) return refuse(c, &way);

@@ -90,6 +90,8 @@ gateVerdict gatewayInfo(gatewayClient *gc, ctx *c);
 /* A command that only reads keys of several slots. It is held back, and asked about again, until
  * their values are here. */
 gateVerdict gatewayFetch(gatewayClient *gc, ctx *c);
+/* True if the gather that the client has is for this request; it ends if it is not. */
+bool gatewayFetchGoesOn(gatewayClient *gc, const ctx *c);
 /* The client has gone. */
 void gatewayFetchEnd(gatewayClient *gc);
 

@@ -5,9 +5,10 @@
  * runs on copies of them in a keyspace of its own. Its request is held back meanwhile, and the gate
  * is asked about it again.
  *
- * Invariant: while a client has a gather, its next request is the one that it belongs to. Main
- * thread only. */
+ * A request that was held back may be refused before the gate is asked again, as its user has lost
+ * rights: a gather ends when a request comes that is not its own. Main thread only. */
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
 #include "cluster/owners.h"
@@ -29,7 +30,8 @@ enum { KEYS_MAX = 1024 };
 typedef enum gatherStage { GATHER_SIZES, GATHER_VALUES } gatherStage;
 
 struct gatewayGather {
-    session *who; /* NULL: it has gone */
+    session *who;     /* NULL: it has gone */
+    uint64_t request; /* hash of its arguments */
     gatherStage stage;
     uint32_t tracking;
     int waiting, count;
@@ -39,11 +41,20 @@ struct gatewayGather {
 
 /* ------------------------------------------------------------------ collecting */
 
+/* Tells the requests of one client apart. */
+static uint64_t hashOfRequest(const ctx *c) {
+    uint64_t hash = (uint64_t)c->argc;
+    for (int i = 0; i < c->argc; i++)
+        hash = (hash ^ hashBytes(c->argv[i].ptr, c->argv[i].len)) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
 static gatewayGather *gatherNew(const ctx *c, int count) {
     gatewayGather *g = memCalloc(1, sizeof(*g));
     check(count > 0);
     check(count <= KEYS_MAX);
     g->who = c->who;
+    g->request = hashOfRequest(c);
     g->tracking = cachingOf(c);
     g->count = count;
     g->replies = memCalloc((size_t)count, sizeof(str));
@@ -68,6 +79,13 @@ void gatewayFetchEnd(gatewayClient *gc) {
     gc->gather = NULL;
     g->who = NULL;
     if (!g->waiting) gatherFree(g);
+}
+
+bool gatewayFetchGoesOn(gatewayClient *gc, const ctx *c) {
+    check(gc->gather);
+    if (gc->gather->request == hashOfRequest(c)) return true;
+    gatewayFetchEnd(gc);
+    return false;
 }
 
 static void partEnded(void *owner, int part, str *reply, bool is_tracked) {

@@ -378,6 +378,26 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         cluster_wait_agree
     }
 
+    test {a request that is refused while its values are fetched leaves the next one alone} {
+        lassign [list [key_of 0 m] [key_of 1 m] [key_of 1 plain]] a b plain
+        [gateway] set $plain value
+        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser alice on >pw ~* +@all}
+        set c [gateway]
+        $c auth alice pw
+        exec kill -STOP [srv -1 pid]
+        try {
+            $c -send sunion $a $b
+            wait_for_condition 600 50 {[gateway_field held_clients] == 1}
+            r acl setuser alice -sunion
+            assert_error "NOPERM *" {$c -read}
+            assert_equal PONG [$c ping]
+            $c -send get $plain
+        } finally {exec kill -CONT [srv -1 pid]}
+        assert_equal value [$c -read]
+        wait_for_condition 600 50 {[gateway_field calls_memory] == 0}
+        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser alice}
+    }
+
     test {a client that leaves while values are fetched leaves nothing behind} {
         exec kill -STOP [srv -1 pid]
         try {
