@@ -39,6 +39,7 @@
 enum {
     ORDER_BYTES_MAX = 8 * 1024 * 1024, /* replies of one client that wait for others */
     ORDER_PLACES_MAX = 4096,
+    LABEL_NAME_MAX = 1024, /* bytes of its name that other nodes are told */
 };
 
 static struct {
@@ -349,7 +350,8 @@ slice gatewayLabel(const session *s) {
     strClear(&gc->label);
     strAppendSlice(&gc->label, strSlice(&gc->peer));
     strAppendByte(&gc->label, ' ');
-    strAppendSlice(&gc->label, sessionName(s));
+    slice name = sessionName(s);
+    strAppendSlice(&gc->label, sliceMake(name.ptr, sizeMin(name.len, LABEL_NAME_MAX)));
     return strSlice(&gc->label);
 }
 
