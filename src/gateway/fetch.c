@@ -23,6 +23,7 @@
 #include "gateway/client_priv.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
+#include "pubsub/pubsub.h"
 #include "store/store.h"
 
 enum { KEYS_MAX = 1024 };
@@ -34,6 +35,7 @@ struct gatewayGather {
     uint64_t request; /* hash of its arguments */
     gatherStage stage;
     uint32_t tracking;
+    uint64_t changes; /* pubsubChanges() before the values were asked for */
     int waiting, count;
     str *replies;
     str *keys; /* of each value, if the client tracks */
@@ -195,6 +197,16 @@ static void run(const gatewayGather *g, ctx *c, const keyPosition *places) {
     keyspaceFree(copies, false);
 }
 
+/* What the client was told of a key after its value was read precedes the reply, which is older: it
+ * is told again. */
+static void runAndTell(const gatewayGather *g, ctx *c, const keyPosition *places) {
+    bool caches = g->tracking & (PUBSUB_CACHES | PUBSUB_BROADCASTS);
+    bool is_old = caches && pubsubChanges() != g->changes;
+    run(g, c, places);
+    for (int i = 0; is_old && i < g->count; i++)
+        pubsubMustForget(c->who, c->argv[places[i].arg_index]);
+}
+
 /* ------------------------------------------------------------------ the steps */
 
 /* The first error among the replies. */
@@ -255,10 +267,11 @@ static gateVerdict step(gatewayClient *gc, ctx *c, const keyPosition *places, in
     if (asks) {
         if (is_new) g = gc->gather = gatherNew(c, count);
         if (!is_new) g->stage = GATHER_VALUES;
+        g->changes = pubsubChanges();
         askAll(g, c, places);
         return gatewayHold(gc, true);
     }
-    if (goes_on) run(g, c, places);
+    if (goes_on) runAndTell(g, c, places);
     gatewayFetchEnd(gc);
     gatewayCountMerged(c, goes_on);
     return goes_on ? GATE_DONE : GATE_REFUSED;

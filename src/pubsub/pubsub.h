@@ -60,6 +60,8 @@ void pubsubPassedOn(const ctx *c);
 void pubsubHasRead(session *s, slice key);
 /* A key of another node was changed, by `by` or (NULL) an unknown client. */
 void pubsubHasChanged(slice key, session *by);
+/* Differs from an earlier number if somebody may have been told to forget something since. */
+uint64_t pubsubChanges(void);
 /* The session must not use what it has read of a key: nobody would tell of changes. */
 void pubsubMustForget(session *s, slice key);
 /* All sessions but links must forget everything. */

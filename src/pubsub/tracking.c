@@ -25,6 +25,7 @@ static struct {
     uint64_t on;           /* trackers that are switched on */
     uint64_t broadcasting; /* of these, in broadcast mode */
     uint64_t links;        /* of these, links */
+    uint64_t changes;      /* trackingChanges() */
 } trackers;
 
 /* ------------------------------------------------------------------ trackers */
@@ -182,6 +183,10 @@ static const commandObserver command_observer = {
 
 /* ------------------------------------------------------------------ changes */
 
+void trackingNoteChange(void) { trackers.changes++; }
+
+uint64_t trackingChanges(void) { return trackers.changes; }
+
 /* The client that makes the change: also with what a module calls for it. */
 static const tracker *changer(void) {
     if (!engineHot.current || keyspaceRemovesAlone()) return NULL;
@@ -191,6 +196,7 @@ static const tracker *changer(void) {
 static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)event;
     const tracker *by = changer();
+    trackingNoteChange();
     if (tableKeys()) {
         const ctx *c = engineHot.current;
         bool hashed = c && c->cmd && c->cmd->first_key == 1 && c->argc > 1 &&
@@ -214,6 +220,7 @@ void trackingInvalidateAll(void) {
         if (t->flags & TRACK_ON) invalidate(t, NULL, -1);
     }
     tableForgetAll();
+    trackingNoteChange();
     trackingUpdateArmed();
 }
 

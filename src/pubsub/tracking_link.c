@@ -73,9 +73,12 @@ void pubsubHasRead(session *s, slice key) {
 
 void pubsubHasChanged(slice key, session *by) {
     const tracker *who = by ? trackerOf(by) : NULL;
+    trackingNoteChange();
     if (tableKeys()) tableChanged(key, storeHash(key), who);
     if (trackingBroadcasts()) broadcastChanged(-1, key, who);
 }
+
+uint64_t pubsubChanges(void) { return trackingChanges(); }
 
 void pubsubMustForget(session *s, slice key) {
     tracker *t = trackerOf(s);
@@ -86,6 +89,7 @@ void pubsubMustForget(session *s, slice key) {
  * other would never end. What the table has of the keys is kept: links rely on it. */
 void pubsubForgetAll(void) {
     list *all = trackersAll();
+    trackingNoteChange();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         tracker *t = LIST_OWNER(n, tracker, all);
         if (t->flags & TRACK_ON && !(t->flags & TRACK_LINK)) invalidate(t, NULL, -1);

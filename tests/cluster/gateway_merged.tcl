@@ -363,6 +363,40 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         }
     }
 
+    foreach options {{} BCAST} {
+        test "a key that changes while the values of others are fetched is not cached: $options" {
+            lassign [list [key_of 1 few] [key_of 2 large] [key_of 1 marker]] few large marker
+            r -1 del $few
+            for {set at 0} {$at < 20000} {incr at 500} {
+                set members {}
+                for {set i $at} {$i < $at + 500} {incr i} {lappend members $i}
+                r -2 sadd $large x {*}$members
+            }
+            set s [raw_gateway]
+            raw_send $s "HELLO 3\r\nCLIENT TRACKING ON $options\r\n"
+            raw_reply $s
+            assert_equal "+OK\r\n" [raw_reply $s]
+            set next 0
+            set writer [respConnect 127.0.0.1 [srv -1 port] $::resp_version]
+            lappend ::test_clients $writer
+            for {set round 0} {$round < [scaled 20]} {incr round} {
+                raw_send $s "SINTERCARD 2 $few $large\r\n"
+                for {set i 0} {$i < 50} {incr i} {$writer -send sadd $few [incr next]}
+                for {set i 0} {$i < 50} {incr i} {$writer -read}
+                while {[string index [set item [raw_reply $s]] 0] eq ">"} {}
+                set cached [string trim $item ":\r\n"]
+                # All that the node has sent.
+                raw_send $s "GET $marker\r\n"
+                while {[string index [set item [raw_reply $s]] 0] eq ">"} {if {[string match "*$few*" $item]} {set cached {}}}
+                r -1 set $marker $round
+                while {![string match "*$marker*" [set item [raw_reply $s]]]} {if {[string match "*$few*" $item]} {set cached {}}}
+                if {[string match "*$few*" $item]} {set cached {}}
+                assert {$cached in [list {} [r -1 scard $few]]}
+            }
+            raw_close $s
+        }
+    }
+
     test {values are fetched also while their slots move} {
         set c [gateway]
         lassign [list [key_of 0 m] [key_of 1 m] [key_of 2 m]] a b d
