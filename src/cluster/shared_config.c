@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The names of shared directives (shared_config.h). Invariant: each of them can be changed while
- * the server runs, is no secret, and means the same on all nodes. Main thread only. */
+ * the server runs, is no secret, belongs to no module, and means the same on all nodes. Main thread
+ * only. */
 #include "cluster/shared_config.h"
 
 #include <stdlib.h>
@@ -47,7 +48,10 @@ static bool isOfOneNode(const char *name) {
 static const configOption *find(slice name, reason *why) {
     const configOption *o = configFind(name);
     const char *fault = NULL;
-    if (!o || o->kind == CONFIG_KIND_FILE_ONLY) {
+    /* Other nodes may lack the module, and it may be unloaded. */
+    if (name.len && memchr(name.ptr, '.', name.len)) {
+        fault = "it belongs to a module";
+    } else if (!o || o->kind == CONFIG_KIND_FILE_ONLY) {
         fault = "there is no such directive";
     } else if (o->flags & CONFIG_IMMUTABLE) {
         fault = "it can be set only at the start";

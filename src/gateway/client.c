@@ -14,7 +14,9 @@
 #include "cluster/owners.h"
 #include "engine/deliver.h"
 #include "engine/execute.h"
+#include "engine/expiry_gate.h"
 #include "engine/hot.h"
+#include "engine/job_gate.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
@@ -37,6 +39,7 @@
 enum {
     ORDER_BYTES_MAX = 8 * 1024 * 1024, /* replies of one client that wait for others */
     ORDER_PLACES_MAX = 4096,
+    LABEL_NAME_MAX = 1024, /* bytes of its name that other nodes are told */
 };
 
 static struct {
@@ -347,7 +350,8 @@ slice gatewayLabel(const session *s) {
     strClear(&gc->label);
     strAppendSlice(&gc->label, strSlice(&gc->peer));
     strAppendByte(&gc->label, ' ');
-    strAppendSlice(&gc->label, sessionName(s));
+    slice name = sessionName(s);
+    strAppendSlice(&gc->label, sliceMake(name.ptr, sizeMin(name.len, LABEL_NAME_MAX)));
     return strSlice(&gc->label);
 }
 
@@ -427,6 +431,11 @@ static gateVerdict callAlone(gatewayClient *gc, ctx *c, int slot, uint32_t flags
     return GATE_DONE;
 }
 
+uint64_t gatewayGatesAsked(void) {
+    return gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate) |
+           gateMask(&jobGate) | gateMask(&expiryGate);
+}
+
 void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     ctx inner;
     outbuf buf;
@@ -436,8 +445,7 @@ void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     inner.argv = argv;
     inner.argc = argc;
     inner.out = &buf;
-    inner.gates_exempt =
-        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
+    inner.gates_exempt = gatewayGatesAsked();
     executeInner(&inner);
     char *bytes = outbufCopy(&buf, &len);
     strAppend(out, bytes, len);
@@ -739,7 +747,7 @@ static gateVerdict admit(ctx *c) {
     bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
     if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
         return pubsubContextGate.admit(c);
-    if (gc->gather) return gatewayFetch(gc, c);
+    if (gc->gather && gatewayFetchGoesOn(gc, c)) return gatewayFetch(gc, c);
     gateVerdict verdict;
     route way = routeOfCommand(c->cmd);
     if (way.kind == ROUTE_REFUSED || way.kind == ROUTE_ABSENT) return refuse(c, &way);

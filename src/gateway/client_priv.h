@@ -62,7 +62,10 @@ slice gatewayLabel(const session *s);
 /* The parameters of a call for part of a place, without its slot and bytes. */
 callRequest gatewayRequestOf(const ctx *c, gatewayPlace *p, int part);
 void gatewayPartEnded(void *owner, int part, str *reply, bool is_tracked);
-/* Executes a part of the request here; the gates that were asked already are not asked again. */
+/* The gates that a part of a request does not ask: those that were asked already, and those that
+ * hold requests back until jobs and expiry are done, as a part cannot be held. */
+uint64_t gatewayGatesAsked(void);
+/* Executes a part of the request here, past these gates. */
 void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out);
 void gatewayEndPart(gatewayPlace *p, ctx *c, int part, int argc, const slice *argv);
 /* True if the request, of which a part is executed here, is held back now: it was held. */
@@ -87,6 +90,8 @@ gateVerdict gatewayInfo(gatewayClient *gc, ctx *c);
 /* A command that only reads keys of several slots. It is held back, and asked about again, until
  * their values are here. */
 gateVerdict gatewayFetch(gatewayClient *gc, ctx *c);
+/* True if the gather that the client has is for this request; it ends if it is not. */
+bool gatewayFetchGoesOn(gatewayClient *gc, const ctx *c);
 /* The client has gone. */
 void gatewayFetchEnd(gatewayClient *gc);
 

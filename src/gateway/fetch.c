@@ -5,15 +5,15 @@
  * runs on copies of them in a keyspace of its own. Its request is held back meanwhile, and the gate
  * is asked about it again.
  *
- * Invariant: while a client has a gather, its next request is the one that it belongs to. Main
- * thread only. */
+ * A request that was held back may be refused before the gate is asked again, as its user has lost
+ * rights: a gather ends when a request comes that is not its own. Main thread only. */
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
 #include "cluster/owners.h"
 #include "engine/execute.h"
 #include "engine/lifecycle.h"
-#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/user.h"
 #include "format/aof_reader.h"
@@ -23,6 +23,7 @@
 #include "gateway/client_priv.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_priv.h"
+#include "pubsub/pubsub.h"
 #include "store/store.h"
 
 enum { KEYS_MAX = 1024 };
@@ -30,9 +31,11 @@ enum { KEYS_MAX = 1024 };
 typedef enum gatherStage { GATHER_SIZES, GATHER_VALUES } gatherStage;
 
 struct gatewayGather {
-    session *who; /* NULL: it has gone */
+    session *who;     /* NULL: it has gone */
+    uint64_t request; /* hash of its arguments */
     gatherStage stage;
     uint32_t tracking;
+    uint64_t changes; /* pubsubChanges() before the values were asked for */
     int waiting, count;
     str *replies;
     str *keys; /* of each value, if the client tracks */
@@ -40,11 +43,20 @@ struct gatewayGather {
 
 /* ------------------------------------------------------------------ collecting */
 
+/* Tells the requests of one client apart. */
+static uint64_t hashOfRequest(const ctx *c) {
+    uint64_t hash = (uint64_t)c->argc;
+    for (int i = 0; i < c->argc; i++)
+        hash = (hash ^ hashBytes(c->argv[i].ptr, c->argv[i].len)) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
 static gatewayGather *gatherNew(const ctx *c, int count) {
     gatewayGather *g = memCalloc(1, sizeof(*g));
     check(count > 0);
     check(count <= KEYS_MAX);
     g->who = c->who;
+    g->request = hashOfRequest(c);
     g->tracking = cachingOf(c);
     g->count = count;
     g->replies = memCalloc((size_t)count, sizeof(str));
@@ -69,6 +81,13 @@ void gatewayFetchEnd(gatewayClient *gc) {
     gc->gather = NULL;
     g->who = NULL;
     if (!g->waiting) gatherFree(g);
+}
+
+bool gatewayFetchGoesOn(gatewayClient *gc, const ctx *c) {
+    check(gc->gather);
+    if (gc->gather->request == hashOfRequest(c)) return true;
+    gatewayFetchEnd(gc);
+    return false;
 }
 
 static void partEnded(void *owner, int part, str *reply, bool is_tracked) {
@@ -156,8 +175,7 @@ static void runOn(ctx *c, keyspace *copies) {
     inner.argv = c->argv;
     inner.argc = c->argc;
     inner.db = keyspaceDb(copies, c->who->db_id);
-    inner.gates_exempt =
-        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
+    inner.gates_exempt = gatewayGatesAsked();
     executeInner(&inner);
 }
 
@@ -177,6 +195,16 @@ static void run(const gatewayGather *g, ctx *c, const keyPosition *places) {
     }
     (void)keyspaceUse(previous); /* it is `copies` */
     keyspaceFree(copies, false);
+}
+
+/* What the client was told of a key after its value was read precedes the reply, which is older: it
+ * is told again. */
+static void runAndTell(const gatewayGather *g, ctx *c, const keyPosition *places) {
+    bool caches = g->tracking & (PUBSUB_CACHES | PUBSUB_BROADCASTS);
+    bool is_old = caches && pubsubChanges() != g->changes;
+    run(g, c, places);
+    for (int i = 0; is_old && i < g->count; i++)
+        pubsubMustForget(c->who, c->argv[places[i].arg_index]);
 }
 
 /* ------------------------------------------------------------------ the steps */
@@ -239,10 +267,11 @@ static gateVerdict step(gatewayClient *gc, ctx *c, const keyPosition *places, in
     if (asks) {
         if (is_new) g = gc->gather = gatherNew(c, count);
         if (!is_new) g->stage = GATHER_VALUES;
+        g->changes = pubsubChanges();
         askAll(g, c, places);
         return gatewayHold(gc, true);
     }
-    if (goes_on) run(g, c, places);
+    if (goes_on) runAndTell(g, c, places);
     gatewayFetchEnd(gc);
     gatewayCountMerged(c, goes_on);
     return goes_on ? GATE_DONE : GATE_REFUSED;

@@ -14,7 +14,6 @@
 #include "cluster/owners.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
-#include "engine/pause.h"
 #include "engine/reply.h"
 #include "format/aof_reader.h"
 #include "gateway/gateway.h"
@@ -246,8 +245,7 @@ static gateVerdict runHere(ctx *c) {
     ctxInitInner(&inner, c);
     inner.argv = c->argv;
     inner.argc = c->argc;
-    inner.gates_exempt =
-        gateMask(&gatewayGate) | gateMask(&pauseGate) | gateMask(&clusterRedirectGate);
+    inner.gates_exempt = gatewayGatesAsked();
     executeInner(&inner);
     return GATE_DONE;
 }

@@ -52,7 +52,7 @@ enum {
     PUBSUB_BROADCASTS = 4, /* of keys with its prefixes */
 };
 uint32_t pubsubTrackingOf(const session *s);
-/* True if there are sessions with PUBSUB_BROADCASTS. */
+/* True if there are sessions with PUBSUB_BROADCASTS; links do not count. */
 bool pubsubBroadcasts(void);
 /* The command is executed by another node: what CLIENT CACHING has said of it ends. */
 void pubsubPassedOn(const ctx *c);
@@ -60,9 +60,11 @@ void pubsubPassedOn(const ctx *c);
 void pubsubHasRead(session *s, slice key);
 /* A key of another node was changed, by `by` or (NULL) an unknown client. */
 void pubsubHasChanged(slice key, session *by);
+/* Differs from an earlier number if somebody may have been told to forget something since. */
+uint64_t pubsubChanges(void);
 /* The session must not use what it has read of a key: nobody would tell of changes. */
 void pubsubMustForget(session *s, slice key);
-/* All must forget everything. */
+/* All sessions but links must forget everything. */
 void pubsubForgetAll(void);
 
 /* The slots served by this node have changed: unsubscribes everyone but sessions of a gateway from

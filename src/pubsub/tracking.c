@@ -24,6 +24,8 @@ static struct {
     uint32_t last_number;
     uint64_t on;           /* trackers that are switched on */
     uint64_t broadcasting; /* of these, in broadcast mode */
+    uint64_t links;        /* of these, links */
+    uint64_t changes;      /* trackingChanges() */
 } trackers;
 
 /* ------------------------------------------------------------------ trackers */
@@ -181,6 +183,10 @@ static const commandObserver command_observer = {
 
 /* ------------------------------------------------------------------ changes */
 
+void trackingNoteChange(void) { trackers.changes++; }
+
+uint64_t trackingChanges(void) { return trackers.changes; }
+
 /* The client that makes the change: also with what a module calls for it. */
 static const tracker *changer(void) {
     if (!engineHot.current || keyspaceRemovesAlone()) return NULL;
@@ -190,6 +196,7 @@ static const tracker *changer(void) {
 static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)event;
     const tracker *by = changer();
+    trackingNoteChange();
     if (tableKeys()) {
         const ctx *c = engineHot.current;
         bool hashed = c && c->cmd && c->cmd->first_key == 1 && c->argc > 1 &&
@@ -205,7 +212,7 @@ void trackingUpdateArmed(void) {
     keyObserverArm(&key_observer, tableKeys() > 0 || trackers.broadcasting > 0);
 }
 
-bool trackingBroadcasts(void) { return trackers.broadcasting > 0; }
+bool trackingBroadcasts(void) { return trackers.broadcasting > trackers.links; }
 
 void trackingInvalidateAll(void) {
     for (listNode *n = listFirst(trackersAll()); n; n = listNext(&trackers.all, n)) {
@@ -213,6 +220,7 @@ void trackingInvalidateAll(void) {
         if (t->flags & TRACK_ON) invalidate(t, NULL, -1);
     }
     tableForgetAll();
+    trackingNoteChange();
     trackingUpdateArmed();
 }
 
@@ -241,9 +249,12 @@ void trackingClear(void) {
 
 /* ------------------------------------------------------------------ switching on and off */
 
+static bool isBroadcastLink(uint32_t flags) { return flags & TRACK_BCAST && flags & TRACK_LINK; }
+
 void trackingOff(tracker *t) {
     hotCheck(threadIsMain());
     if (t->flags & TRACK_BCAST) trackers.broadcasting--;
+    if (isBroadcastLink(t->flags)) trackers.links--;
     if (t->flags & TRACK_ON) trackers.on--;
     prefixesRemove(t);
     t->flags = 0;
@@ -255,6 +266,7 @@ void trackingOff(tracker *t) {
 void trackingOn(tracker *t, uint32_t flags, session *target) {
     hotCheck(threadIsMain());
     if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
+    if (isBroadcastLink(flags) && !isBroadcastLink(t->flags)) trackers.links++;
     if (!(t->flags & TRACK_ON)) trackers.on++;
     t->flags = TRACK_ON | flags;
     setTarget(t, target);

@@ -65,7 +65,10 @@ void trackingOnSession(session *s, sessionEvent e);
 void trackingOnDb(const dbEvent *e);
 /* Everything may have changed: tells every tracker. */
 void trackingInvalidateAll(void);
-/* True if there are trackers in broadcast mode. */
+/* Somebody may be told to forget something now. Between two equal numbers nobody was. */
+void trackingNoteChange(void);
+uint64_t trackingChanges(void);
+/* True if there are trackers in broadcast mode that are no links. */
 bool trackingBroadcasts(void);
 /* Fills in the part of tracking. */
 void trackingReport(const session *s, sessionReport *out);

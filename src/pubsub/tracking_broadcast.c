@@ -250,9 +250,10 @@ static int64_t addName(slice *names, int64_t count, slice name) {
     return count + 1;
 }
 
-/* True if its user may read the key. A gateway asks that for its own clients. */
+/* True if its user may read the key. A gateway asks that for its own clients; its link is told of
+ * changes at this node alone, as other nodes have links to it of their own. */
 static bool mayKnow(const tracker *t, const changedKey *k) {
-    if (t->flags & TRACK_LINK) return true;
+    if (t->flags & TRACK_LINK) return k->db_id >= 0;
     if (k->db_id >= 0) return userMayRead(t->who, k->db_id, keyOf(k));
     for (int i = 0; i < storeDbCount(); i++)
         if (userMayRead(t->who, i, keyOf(k))) return true;

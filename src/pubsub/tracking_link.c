@@ -73,13 +73,25 @@ void pubsubHasRead(session *s, slice key) {
 
 void pubsubHasChanged(slice key, session *by) {
     const tracker *who = by ? trackerOf(by) : NULL;
+    trackingNoteChange();
     if (tableKeys()) tableChanged(key, storeHash(key), who);
     if (trackingBroadcasts()) broadcastChanged(-1, key, who);
 }
+
+uint64_t pubsubChanges(void) { return trackingChanges(); }
 
 void pubsubMustForget(session *s, slice key) {
     tracker *t = trackerOf(s);
     if (t && t->flags & TRACK_ON) invalidate(t, &key, 1);
 }
 
-void pubsubForgetAll(void) { trackingInvalidateAll(); }
+/* Links are told of the keys of this node alone: two gateways that pass on what each hears of the
+ * other would never end. What the table has of the keys is kept: links rely on it. */
+void pubsubForgetAll(void) {
+    list *all = trackersAll();
+    trackingNoteChange();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        tracker *t = LIST_OWNER(n, tracker, all);
+        if (t->flags & TRACK_ON && !(t->flags & TRACK_LINK)) invalidate(t, NULL, -1);
+    }
+}

@@ -220,6 +220,7 @@ static slice nameOf(uint64_t hash) {
 /* Removes a key, and tells its readers. */
 static void dropKey(trackedKey *k) {
     slice key = nameOf(k->hash);
+    trackingNoteChange();
     takeKey(k);
     tellReaders(k, key, key.ptr ? 1 : -1, NULL);
     removeName(k->hash);

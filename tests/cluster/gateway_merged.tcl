@@ -2,7 +2,7 @@
 #
 # Commands of cluster-gateway-port that several nodes execute: sums, WAIT, prefixes, sets of several slots.
 
-start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-databases 2}}} {
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-databases 2 enable-debug-command yes}}} {
     foreach i {0 1} {open_gateway $i}
 
     test {PUBLISH replies the number of receivers at all nodes} {
@@ -246,6 +246,28 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         }
     }
 
+    test {a part of a command that is executed here does not wait for jobs} {
+        set big [key_of 0 big]
+        for {set at 0} {$at < 5000} {incr at 500} {
+            set members {}
+            for {set i $at} {$i < $at + 500} {incr i} {lappend members member:$i}
+            r sadd $big {*}$members
+        }
+        set slice [lindex [r config get command-slice-us] 1]
+        r config set command-slice-us 10
+        r debug pause-jobs 1
+        set reader [respConnect 127.0.0.1 [srv port] $::resp_version]
+        lappend ::test_clients $reader
+        $reader -send smembers $big
+        info_is jobs_running 1
+        set c [gateway]
+        $c set [key_of 1 other] 1
+        assert_equal 2 [$c del $big [key_of 1 other]]
+        assert_equal 5000 [llength [$reader -read]]
+        r debug pause-jobs 0
+        r config set command-slice-us $slice
+    }
+
     test {without cluster-gateway-fetch commands on several slots name the hash tag} {
         set c [gateway]
         foreach command {{sunion a b} {zinter 2 a b} {pfcount a b} {lcs a b} {sintercard 2 a b}} {
@@ -341,6 +363,40 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         }
     }
 
+    foreach options {{} BCAST} {
+        test "a key that changes while the values of others are fetched is not cached: $options" {
+            lassign [list [key_of 1 few] [key_of 2 large] [key_of 1 marker]] few large marker
+            r -1 del $few
+            for {set at 0} {$at < 20000} {incr at 500} {
+                set members {}
+                for {set i $at} {$i < $at + 500} {incr i} {lappend members $i}
+                r -2 sadd $large x {*}$members
+            }
+            set s [raw_gateway]
+            raw_send $s "HELLO 3\r\nCLIENT TRACKING ON $options\r\n"
+            raw_reply $s
+            assert_equal "+OK\r\n" [raw_reply $s]
+            set next 0
+            set writer [respConnect 127.0.0.1 [srv -1 port] $::resp_version]
+            lappend ::test_clients $writer
+            for {set round 0} {$round < [scaled 20]} {incr round} {
+                raw_send $s "SINTERCARD 2 $few $large\r\n"
+                for {set i 0} {$i < 50} {incr i} {$writer -send sadd $few [incr next]}
+                for {set i 0} {$i < 50} {incr i} {$writer -read}
+                while {[string index [set item [raw_reply $s]] 0] eq ">"} {}
+                set cached [string trim $item ":\r\n"]
+                # All that the node has sent.
+                raw_send $s "GET $marker\r\n"
+                while {[string index [set item [raw_reply $s]] 0] eq ">"} {if {[string match "*$few*" $item]} {set cached {}}}
+                r -1 set $marker $round
+                while {![string match "*$marker*" [set item [raw_reply $s]]]} {if {[string match "*$few*" $item]} {set cached {}}}
+                if {[string match "*$few*" $item]} {set cached {}}
+                assert {$cached in [list {} [r -1 scard $few]]}
+            }
+            raw_close $s
+        }
+    }
+
     test {values are fetched also while their slots move} {
         set c [gateway]
         lassign [list [key_of 0 m] [key_of 1 m] [key_of 2 m]] a b d
@@ -354,6 +410,26 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             for {set i 0} {$i < 10} {incr i} {assert_equal {1 2 3} [lsort [$c -read]]}
         }
         cluster_wait_agree
+    }
+
+    test {a request that is refused while its values are fetched leaves the next one alone} {
+        lassign [list [key_of 0 m] [key_of 1 m] [key_of 1 plain]] a b plain
+        [gateway] set $plain value
+        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser alice on >pw ~* +@all}
+        set c [gateway]
+        $c auth alice pw
+        exec kill -STOP [srv -1 pid]
+        try {
+            $c -send sunion $a $b
+            wait_for_condition 600 50 {[gateway_field held_clients] == 1}
+            r acl setuser alice -sunion
+            assert_error "NOPERM *" {$c -read}
+            assert_equal PONG [$c ping]
+            $c -send get $plain
+        } finally {exec kill -CONT [srv -1 pid]}
+        assert_equal value [$c -read]
+        wait_for_condition 600 50 {[gateway_field calls_memory] == 0}
+        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser alice}
     }
 
     test {a client that leaves while values are fetched leaves nothing behind} {

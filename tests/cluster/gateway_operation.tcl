@@ -56,6 +56,24 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         r acl deluser alice
     }
 
+    test {of a long name of a client the owner is told the beginning} {
+        set c [gateway]
+        set name begin[string repeat x 100000]
+        $c client setname $name
+        assert_equal OK [$c set [key_of 1] 1]
+        assert_equal 1 [$c get [key_of 1]]
+        assert_equal $name [$c client getname]
+        # A request whose client is logged, with the time that it takes.
+        set before [lindex [r -1 config get slowlog-log-slower-than] 1]
+        r -1 config set slowlog-log-slower-than 0
+        r -1 slowlog reset
+        $c get [key_of 1]
+        r -1 config set slowlog-log-slower-than $before
+        set names [lsearch -all -inline [lmap entry [r -1 slowlog get -1] {lindex $entry 5}] begin*]
+        assert_equal 1024 [string length [lindex $names 0]]
+        $c client setname {}
+    }
+
     test {logs and CLIENT LIST of the owner name the client, its address and user} {
         for {set i 0} {$i < 2} {incr i} {r -$i acl setuser bob on >pw ~* &* +@all}
         set key [key_of 1 logged]

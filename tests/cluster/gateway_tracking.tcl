@@ -29,6 +29,50 @@ proc owner_of {key} {return [cluster_owner_of [r cluster keyslot $key]]}
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef}}} {
     foreach i {0 1} {open_gateway $i}
 
+    # Two clients of two gateways, each told of the changes of a key at each node, and of nothing else.
+    proc assert_told_once {clients prefix} {
+        for {set round 0} {$round < 10} {incr round} {
+            for {set i 0} {$i < 3} {incr i} {
+                set key [key_of $i $prefix]
+                foreach one $clients {$one get $key}
+                r -$i set $key $round
+                foreach one $clients {assert_equal [list $key] [next_invalidation $one]}
+            }
+        }
+    }
+    # First, while no other links than those for all requests exist: each is told of a flush.
+    foreach options {{} {BCAST PREFIX pp:}} {
+        test "two gateways do not pass on to each other what they hear of the other: $options" {
+            set clients [list [tracker {*}$options] [gateway 1 3]]
+            assert_equal OK [[lindex $clients 1] client tracking on {*}$options]
+            # New links may tell once to forget everything.
+            for {set i 0} {$i < 3} {incr i} {
+                set key [key_of $i pp:]
+                foreach one $clients {$one get $key}
+                r -$i set $key first
+                foreach one $clients {while {[set told [next_invalidation $one]] ne [list $key]} {assert_equal {} $told}}
+            }
+            assert_told_once $clients pp:
+            foreach one $clients {for {set i 0} {$i < 3} {incr i} {$one get [key_of $i pp:]}}
+            for {set i 0} {$i < 3} {incr i} {
+                r -$i flushall
+                foreach one $clients {assert_equal {} [next_invalidation $one]}
+            }
+            # What the table has of the keys is surplus after a flush of another node.
+            foreach one $clients {
+                for {set i 0} {$i < 3} {incr i} {
+                    set key [key_of $i pp:]
+                    $one get $key
+                }
+            }
+            assert_told_once $clients pp:
+            foreach one $clients {$one client tracking off}
+            for {set i 0} {$i < 3} {incr i} {
+                wait_for_condition 600 50 {[regexp {tracking_total_prefixes:0} [r -$i info stats]]}
+            }
+        }
+    }
+
     test {a key that was read is invalidated once, by the next change of anybody, at each node} {
         set c [tracker]
         set other [gateway 1]

@@ -88,6 +88,7 @@ start_cluster [list 2 2 $options] {
             cluster-shared-acl "it is about one node"
             user "there is no such directive"
             cluster-announce-ip "it is about one node"
+            module.directive "it belongs to a module"
         } {
             assert_error "ERR CONFIG SET failed*'$name' cannot be shared: $fault" {r config set cluster-shared-config "slowlog-max-len $name"}
         }
