@@ -57,16 +57,18 @@ static uint64_t workOf(const sources *s, bool all) {
     return all ? sum : least * s->count;
 }
 
-/* Makes the command a job if it has that much to do: then the sources are freed. */
+/* Makes the command a job if it has that much to do: then the sources are freed. An intersection
+ * with a missing set visits nothing; its other sets may have gone since they were found, by modules
+ * that were told of an expired one. */
 static bool runsAsJob(ctx *c, sources *s, bool all) {
-    if (!jobStart(c, workOf(s, all))) return false;
+    if ((!all && s->missing) || !jobStart(c, workOf(s, all))) return false;
     memFree(s->sets);
     return true;
 }
 
 /* The same for a command that stores the result. */
 static bool storesAsJob(ctx *c, sources *s, bool all) {
-    if (!jobStartStore(c, workOf(s, all))) return false;
+    if ((!all && s->missing) || !jobStartStore(c, workOf(s, all))) return false;
     memFree(s->sets);
     return true;
 }

@@ -126,8 +126,9 @@ void storeShutdown(void) {
     savingStop();
     while (storeNow.keyspaces != k) keyspaceFree(storeNow.keyspaces, false); /* is being loaded */
     check(!k->next);
-    (void)storeFlush(k, false); /* how many does not matter now */
-    (void)storeTidy(0);         /* nothing can be left */
+    keyspaceFreeHugeLater(false); /* no thread may be at work when the slabs are freed */
+    (void)storeFlush(k, false);   /* how many does not matter now */
+    (void)storeTidy(0);           /* nothing can be left */
     keyspaceClear(k);
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
