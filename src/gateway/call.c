@@ -195,7 +195,8 @@ void callStart(const callRequest *r) {
                        .client_len = r->client.len,
                        .request_len = r->request.len};
     memcpy(c->bytes, r->user.ptr, r->user.len);
-    memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
+    /* Requests of this node have no client. */
+    if (r->client.len) memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
     memcpy(c->bytes + r->user.len + r->client.len, r->request.ptr, r->request.len);
     if (r->node_id.len) memcpy(c->node_id, r->node_id.ptr, NODE_ID_LEN);
     calls.bytes += size;
