@@ -57,18 +57,17 @@ static uint64_t workOf(const sources *s, bool all) {
     return all ? sum : least * s->count;
 }
 
+/* Flags of runsAsJob(): the command visits each member; it stores its result. */
+enum { VISITS_ALL = 1, STORES = 2 };
+
 /* Makes the command a job if it has that much to do: then the sources are freed. An intersection
  * with a missing set visits nothing; its other sets may have gone since they were found, by modules
  * that were told of an expired one. */
-static bool runsAsJob(ctx *c, sources *s, bool all) {
-    if ((!all && s->missing) || !jobStart(c, workOf(s, all))) return false;
-    memFree(s->sets);
-    return true;
-}
-
-/* The same for a command that stores the result. */
-static bool storesAsJob(ctx *c, sources *s, bool all) {
-    if ((!all && s->missing) || !jobStartStore(c, workOf(s, all))) return false;
+static bool runsAsJob(ctx *c, sources *s, unsigned how) {
+    bool all = how & VISITS_ALL;
+    if (!all && s->missing) return false;
+    uint64_t work = workOf(s, all);
+    if (!(how & STORES ? jobStartStore(c, work) : jobStart(c, work))) return false;
     memFree(s->sets);
     return true;
 }
@@ -185,7 +184,7 @@ static void intersect(result *r, sources *s) {
 void sinterCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, false)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, 0)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     intersect(&r, &s);
@@ -197,7 +196,7 @@ void sinterCommand(ctx *c) {
 void sinterstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, false)) return;
+    if (!findSources(c, 2, c->argc, &s) || runsAsJob(c, &s, STORES)) return;
     result r = {.c = c, .limits = setLimitsNow()};
     if (!s.missing) {
         qsort(s.sets, s.count, sizeof(*s.sets), compareLengths);
@@ -249,7 +248,7 @@ static void replyCard(ctx *c, void (*combine)(result *r, sources *s), bool all) 
     int64_t limit;
     if (!parseNumkeys(c, &keys) || !parseLimit(c, 2 + keys, &limit)) return;
     sources s;
-    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, all)) return;
+    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, all ? VISITS_ALL : 0)) return;
     result r = {.c = c, .limit = (uint64_t)limit};
     combine(&r, &s);
     memFree(s.sets);
@@ -319,7 +318,7 @@ static void replyUnionInParts(ctx *c, const sources *s) {
 void sunionCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, true)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, VISITS_ALL)) return;
     dropMissing(&s);
     if (s.count == 1) {
         setReplyAll(c, s.sets[0]);
@@ -337,7 +336,7 @@ void sunionCommand(ctx *c) {
 void sunionstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, true)) return;
+    if (!findSources(c, 2, c->argc, &s) || runsAsJob(c, &s, VISITS_ALL | STORES)) return;
     robj *into = unite(c, &s);
     memFree(s.sets);
     collectionStore(c, 1, into, &eventSunionstore);
@@ -400,7 +399,7 @@ void sunioncardCommand(ctx *c) {
     bool approximate = more < c->argc && ctxArgIs(c, more, "approx");
     if (!parseLimit(c, more + approximate, &limit)) return;
     sources s;
-    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, true)) return;
+    if (!findSources(c, 2, 2 + keys, &s) || runsAsJob(c, &s, VISITS_ALL)) return;
     uint64_t most = (uint64_t)limit;
     uint64_t count = approximate ? estimateUnion(c, &s) : countUnion(c, &s, most);
     memFree(s.sets);
@@ -470,7 +469,7 @@ static void differ(result *r, sources *s) {
 void sdiffCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     sources s;
-    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, true)) return;
+    if (!findSources(c, 1, c->argc, &s) || runsAsJob(c, &s, VISITS_ALL)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     differ(&r, &s);
@@ -482,7 +481,7 @@ void sdiffCommand(ctx *c) {
 void sdiffstoreCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     sources s;
-    if (!findSources(c, 2, c->argc, &s) || storesAsJob(c, &s, true)) return;
+    if (!findSources(c, 2, c->argc, &s) || runsAsJob(c, &s, VISITS_ALL | STORES)) return;
     result r = {.c = c, .limits = setLimitsNow()};
     r.into = newResult(c, &r.limits);
     if (s.sets[0] && !objectIsPacked(s.sets[0]))

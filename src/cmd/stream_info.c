@@ -130,7 +130,7 @@ static void replyGroupFull(ctx *c, const stream *s, const streamGroup *g, uint64
     }
 }
 
-/* What replyFull() visits, at most. */
+/* The number of entries and pending entries that replyFull() visits, at most. */
 static uint64_t mostInFull(const stream *s, uint64_t most) {
     orderedCursor at;
     uint64_t sum = streamReplyMost(s, (int64_t)most);

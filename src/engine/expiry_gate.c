@@ -86,7 +86,7 @@ typedef struct search {
 static bool isDue(search *s, slice key) {
     s->key = key;
     s->hash = storeHash(key);
-    /* What a job reads stays as it is until the job ends, by the lookup at the latest. */
+    /* Members of a value that a job reads do not expire meanwhile; the lookup ends that job. */
     if (jobReads(s->db, s->hash)) return false;
     return membersDue(s->db, key, s->hash, s->look, s->removes) >= FEW;
 }

@@ -48,7 +48,8 @@ typedef struct job {
     ctx c;
     outbuf out; /* its reply so far */
     fiber *stack;
-    /* Of the keys that it only reads, reads and stores, or only stores, in this order. */
+    /* Hashes of its keys: first those that it only reads, then those that it reads and stores,
+     * then those that it only stores. */
     uint64_t *hashes;
     int key_count;            /* that it reads */
     int stored_from, all_end; /* range of those that it stores */
@@ -273,8 +274,8 @@ static void dropResult(job *j) {
     outbufClear(&j->out);
 }
 
-/* What the job has read is about to change, within a command that cannot wait. The result cannot be
- * stored now: that command may have read the destination, or hold its value. */
+/* A key that the job has read is about to change, within a command that cannot wait. The result
+ * cannot be stored now: that command may have read the destination, or hold its value. */
 static void beginAgain(job *j) {
     dropResult(j);
     j->again = true;

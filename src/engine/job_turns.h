@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which job gets the next slice: users take turns by the time that their jobs have used, and the
- * jobs of a user, one of each client, take turns one by one. So fifteen jobs of a user leave half
- * of the time to the only one of another user. Main thread only. */
+ * Turns of jobs, that is, which job gets the next slice: users take turns by the time that their
+ * jobs have used, and the jobs of a user, one of each client, take turns one by one. So fifteen
+ * jobs of a user leave half of the time to the only one of another user. Main thread only. */
 #ifndef ENGINE_JOB_TURNS_H
 #define ENGINE_JOB_TURNS_H
 

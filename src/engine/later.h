@@ -5,7 +5,7 @@
 #ifndef ENGINE_LATER_H
 #define ENGINE_LATER_H
 
-/* What is left of some work: nothing, something for now, or something for the next turn. */
+/* The answer of a step: nothing is left to do, more may be done now, or more in the next turn. */
 typedef enum laterRest { LATER_NOTHING, LATER_MORE, LATER_NEXT_TURN } laterRest;
 /* Does a part that takes some 100 us. Outside of commands. */
 typedef laterRest laterProc(void *arg);

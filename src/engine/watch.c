@@ -19,7 +19,7 @@
 #include "engine/transaction_priv.h"
 #include "store/store.h"
 
-/* Of all watches of a transaction; they are freed together. */
+/* The owner of all watches of a transaction, which are freed together. */
 typedef struct watcher {
     transaction *of; /* NULL: they have ended */
     list ended;      /* the watches then */

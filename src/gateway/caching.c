@@ -59,7 +59,7 @@ void gatewayTrackCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ requests of clients */
 
-/* What the keys of a command are there for. */
+/* The uses of a command's keys. */
 enum { KEYS_READ = 1, KEYS_CHANGED = 2 };
 
 static uint8_t useOf(const command *cmd) {
