@@ -321,20 +321,22 @@ static requestStep readArray(requestInput *in) {
 
 /* Overhead of a blob. The block sizes including header are powers of two, because the allocator
  * serves those without waste. */
-enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1 };
+enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1, LARGE_GROWTH = 8 };
 _Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
 
-/* Makes space for at least one more byte: twice what has arrived, at most the announced length. An
- * argument that the second block would hold gets one block from the start. */
-static bool largeReserve(requestPartial *s, requestLarge *l) {
+/* Makes space for at least one more byte, after `arrived` bytes. A block has at most the announced
+ * length, and at most LARGE_GROWTH times what has arrived: to announce a length costs little, and
+ * an argument is copied seldom while its block grows. An argument that two of the smallest blocks
+ * would hold gets one block from the start. */
+static bool largeReserve(requestPartial *s, requestLarge *l, size_t arrived) {
     size_t announced = (size_t)s->bulk;
     blob *block = l->bytes;
-    if (block == NULL) {
-        size_t second = 2 * REQUEST_LARGE_ARG - BLOB_OVERHEAD;
-        block = blobTryNew(announced <= second ? announced : REQUEST_LARGE_ARG - BLOB_OVERHEAD);
-    } else if (block->len == block->cap) {
-        size_t twice = (block->cap + BLOB_OVERHEAD) * 2 - BLOB_OVERHEAD;
-        block = blobTryReserve(block, sizeMin(announced, twice));
+    if (block == NULL && announced <= 2 * REQUEST_LARGE_ARG - BLOB_OVERHEAD) {
+        block = blobTryNew(announced);
+    } else if (block == NULL || block->len == block->cap) {
+        size_t most = sizePowerOfTwo(arrived) * LARGE_GROWTH;
+        size_t room = sizeMin(announced, sizeMax(most, REQUEST_LARGE_ARG) - BLOB_OVERHEAD);
+        block = block ? blobTryReserve(block, room) : blobTryNew(room);
     }
     if (block == NULL) {
         s->failed = true;
@@ -373,7 +375,7 @@ static NO_INLINE void openLarge(requestInput *in, size_t *len) {
     /* NULL: what fits is tried instead */
     if (in->limits->trusted && s->bulk <= in->limits->bulk_max)
         l->bytes = blobTryNew((size_t)s->bulk);
-    while (moved < wanted && largeReserve(s, l)) {
+    while (moved < wanted && largeReserve(s, l, wanted)) {
         size_t step = sizeMin(wanted - moved, l->bytes->cap - l->bytes->len);
         memcpy(l->bytes->bytes + l->bytes->len, from + moved, step);
         largeFilled(s, l->bytes, step);
@@ -388,7 +390,7 @@ char *requestParserTail(requestParser *p, size_t *cap) {
     *cap = 0;
     if (requestParserMissing(p) == 0) return NULL;
     requestLarge *l = &s->large[s->large_count - 1];
-    if (!largeReserve(s, l)) return NULL;
+    if (!largeReserve(s, l, l->bytes ? l->bytes->len : 0)) return NULL;
     *cap = sizeMin(l->bytes->cap - l->bytes->len, (size_t)s->bulk - l->bytes->len);
     return l->bytes->bytes + l->bytes->len;
 }

