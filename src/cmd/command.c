@@ -21,12 +21,14 @@ static void replyFlags(ctx *c, uint64_t flags) {
 
 static void replyCategories(ctx *c, uint64_t categories) {
     replySet(c, __builtin_popcountll(categories));
+    str text = STR_EMPTY;
     for (; categories; categories &= categories - 1) {
-        str text = STR_EMPTY;
-        strAppendFormat(&text, "@%s", commandCategoryName(__builtin_ctzll(categories)));
+        strClear(&text);
+        strAppend(&text, "@", 1);
+        strAppendText(&text, commandCategoryName(__builtin_ctzll(categories)));
         replyStatus(c, strSlice(&text));
-        strFree(&text);
     }
+    strFree(&text);
 }
 
 static void replyKeyFlags(ctx *c, uint32_t flags) {
