@@ -101,10 +101,9 @@ void hmsetCommand(ctx *c) {
 void hsetnxCommand(ctx *c) {
     hotCheck(c->argc == 4);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindWrite(c, &o)) return;
-    if (o && hashGet(o, c->argv[2], c->look, digits, &value)) {
+    if (o && hashValueLength(o, c->argv[2], c->look, &len)) {
         replyInteger(c, 0);
         return;
     }
@@ -236,20 +235,18 @@ void hlenCommand(ctx *c) {
 void hstrlenCommand(ctx *c) {
     hotCheck(c->argc == 3);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value) ? (int64_t)value.len : 0);
+    replyInteger(c, o && hashValueLength(o, c->argv[2], c->look, &len) ? (int64_t)len : 0);
 }
 
 /* HEXISTS key field. Reply: 1 or 0. */
 void hexistsCommand(ctx *c) {
     hotCheck(c->argc == 3);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value));
+    replyInteger(c, o && hashValueLength(o, c->argv[2], c->look, &len));
 }
 
 static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
