@@ -254,7 +254,7 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, c->look);
-    while (hashNext(&it, &pair)) {
+    while (values ? hashNext(&it, &pair) : hashNextField(&it, &pair.field)) {
         if (fields) replyBulk(c, pair.field);
         if (values) replyBulk(c, pair.value);
         if (jobPoint(c, 1)) break;

@@ -610,6 +610,18 @@ bool hashNext(hashIterator *it, hashPair *out) {
     return element != NULL;
 }
 
+bool hashNextField(hashIterator *it, slice *field) {
+    if (it->value) {
+        hashPair pair;
+        bool more = nextPacked(it, &pair);
+        if (more) *field = pair.field;
+        return more;
+    }
+    const void *element = nextElement(it);
+    if (element) *field = elementField(element);
+    return element != NULL;
+}
+
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms) {
     *time_ms = HASH_NO_TIME;
     if (it->value) return nextPacked(it, out);
@@ -724,10 +736,9 @@ uint64_t hashVisibleCount(const robj *o, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
-    hashPair pair;
     uint64_t count = 0;
     hashIteratorInit(&it, o, look);
-    while (hashNext(&it, &pair) && !fiberPoint(1)) count++;
+    while (nextElement(&it) && !fiberPoint(1)) count++; /* it is a table */
     hashIteratorClear(&it);
     return count;
 }

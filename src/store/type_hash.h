@@ -140,7 +140,9 @@ typedef struct hashIterator {
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look);
 /* False at the end. The pair is valid until the next call. */
 bool hashNext(hashIterator *it, hashPair *out);
-/* The same with the field's expiry time, HASH_NO_TIME for none. */
+/* The same without the value, which need not be expanded then. */
+bool hashNextField(hashIterator *it, slice *field);
+/* hashNext() with the field's expiry time, HASH_NO_TIME for none. */
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
 /* Visits adjacent pairs from a random start of a hash that is a table, at most `most` (64); cheap.
