@@ -249,12 +249,24 @@ void hexistsCommand(ctx *c) {
     replyInteger(c, o && hashValueLength(o, c->argv[2], c->look, &len));
 }
 
+static void replyFields(ctx *c, const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    hashIterator it;
+    slice field;
+    hashIteratorInit(&it, o, c->look);
+    while (hashNextField(&it, &field)) {
+        replyBulk(c, field);
+        if (jobPoint(c, 1)) break;
+    }
+    hashIteratorClear(&it);
+}
+
 static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
     hotCheck(!o || objectType(o) == TYPE_HASH);
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, c->look);
-    while (values ? hashNext(&it, &pair) : hashNextField(&it, &pair.field)) {
+    while (hashNext(&it, &pair)) {
         if (fields) replyBulk(c, pair.field);
         if (values) replyBulk(c, pair.value);
         if (jobPoint(c, 1)) break;
@@ -295,7 +307,12 @@ static void replyHalf(ctx *c, bool fields) {
     robj *o;
     if (!hashFindRead(c, &o) || (o && jobStart(c, hashLength(o)))) return;
     replyArray(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
-    if (o) replyPairs(c, o, fields, !fields);
+    if (!o) return;
+    if (fields) {
+        replyFields(c, o);
+    } else {
+        replyPairs(c, o, false, true);
+    }
 }
 
 /* HKEYS key. Reply: the fields. */

@@ -12,7 +12,7 @@
 #include "store/db_priv.h"
 #include "store/hash_element.h"
 
-enum { READS_MAX = 64 };
+enum { READS_MAX = 256 };
 
 /* A compressed value that was read again. Objects and elements may have been freed since: they are
  * looked for in their tables before they are used. */
@@ -174,7 +174,8 @@ static void storePlainAgain(const fieldRead *r) {
 
 void storePlainFields(void) {
     hotCheck(threadIsMain());
-    check(storeNow.used == &storeNow.main);
+    /* During a load another keyspace may be in use. */
+    if (likely(!reads.count) || storeNow.used != &storeNow.main || storeNow.unchanging) return;
     bool may = !storeNow.forked && storeNow.plain_idle_s >= 0;
     for (unsigned i = 0; may && i < reads.count; i++) storePlainAgain(&reads.list[i]);
     reads.count = 0;

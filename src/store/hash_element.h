@@ -127,8 +127,8 @@ typedef struct hashCompression {
  * cursor, 0 at the end. Stops after the deadline. Never while a forked child lives. */
 uint64_t hashCompressSome(robj *o, const hashCompression *plan, uint64_t cursor);
 
-/* A compressed value was found by a lookup: if it is read for the second time since the hash was
- * idle, it is stored plain after the command. */
+/* A compressed value was found by a lookup or an iteration: if it is read for the second time since
+ * the hash was idle, it is stored plain after the command. */
 void hashNoteRead(const robj *o, void *element, storeLook look);
 
 #endif

@@ -577,6 +577,26 @@ static inline hashPair pairOf(const void *element, str *into) {
     return (hashPair){field, valueAt(field.ptr + field.len, into)};
 }
 
+static NO_INLINE slice iteratorLarge(hashIterator *it, const void *element, const char *at) {
+    slice value = largeValue(at, &it->expanded);
+    /* Files and digests read all, which tells nothing about what is used. */
+    if (isCompressedPart(at) && !lookIsAtAll(it->look))
+        hashNoteRead(it->o, (void *)(uintptr_t)element, it->look);
+    return value;
+}
+
+/* The pair of an element for hashNext(). */
+static inline hashPair iteratorPair(hashIterator *it, const void *element) {
+    slice field = elementField(element);
+    const char *at = field.ptr + field.len;
+    size_t len = *(const uint8_t *)at;
+    if (likely(len < 128)) return (hashPair){field, sliceMake(at + 1, len)};
+    if (unlikely(len >= OBJECT_LENGTH_LARGE))
+        return (hashPair){field, iteratorLarge(it, element, at)};
+    len = objectReadLength(&at);
+    return (hashPair){field, sliceMake(at, len)};
+}
+
 /* The next visible element of a table. */
 static inline const void *nextElement(hashIterator *it) {
     const void *element;
@@ -606,7 +626,7 @@ static inline bool nextPacked(hashIterator *it, hashPair *out) {
 bool hashNext(hashIterator *it, hashPair *out) {
     if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
-    if (element) *out = pairOf(element, &it->expanded);
+    if (element) *out = iteratorPair(it, element);
     return element != NULL;
 }
 
@@ -627,7 +647,7 @@ bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms) {
     if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
     if (!element) return false;
-    *out = pairOf(element, &it->expanded);
+    *out = iteratorPair(it, element);
     *time_ms = elementTime(element);
     return true;
 }

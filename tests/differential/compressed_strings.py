@@ -16,7 +16,7 @@ import time
 from servers import Server
 
 KEYS = [f"r:{i}" for i in range(120)] + [f"other:{i}" for i in range(30)] + [f"plain{i}" for i in range(10)]
-HASHES = [f"h:{i}" for i in range(8)]
+HASHES = [f"h:{i}" for i in range(8)] + ["g:0", "g:1"]
 PAGE, FUTURE_MS = 200, 4000000000000
 MODES = ("no", "idle", "always")
 
@@ -99,7 +99,7 @@ def hash_words(rng):
         lambda: ["COPY", key, other, "REPLACE"] if rng.random() < 0.2 else ["HGET", other, field],
         lambda: ["RENAME", key, other] if rng.random() < 0.2 else ["HGET", other, second],
         lambda: ["DEL", key] if rng.random() < 0.1 else ["HSTRLEN", other, second],
-        lambda: ["COPY", key, f"plain{rng.randrange(10)}", "REPLACE"] if rng.random() < 0.2 else ["PEXPIREAT", key, when], lambda: ["PERSIST", key],
+        lambda: ["PEXPIREAT", key, when], lambda: ["PERSIST", key],
         lambda: ["EVAL", "local a = redis.call('hget', KEYS[1], ARGV[1]); redis.call('hset', KEYS[1], ARGV[1], 'x'); return a", 1, key, field],
         lambda: ["EVAL", "local d = redis.call('dump', KEYS[1]); if not d then return 0 end return redis.call('restore', KEYS[2], 0, d, 'REPLACE')", 2, key,
                  other] if rng.random() < 0.2 else ["HGET", key, second],

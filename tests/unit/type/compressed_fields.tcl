@@ -29,6 +29,10 @@ proc mixed {i} {
     }
     list {*}[sessions $i [expr {$i + 9}]] short x number $i noise $noise huge [long_session $i] empty {}
 }
+proc sorted_pairs {pairs} {
+    set all [dict create {*}$pairs]
+    concat {*}[lmap field [lsort -dictionary [dict keys $all]] {list $field [dict get $all $field]}]
+}
 proc make_dictionaries {} {
     foreach prefix {big: other:} {r debug value-dictionary $prefix [string cat [session 3] [session 17000] [session 4711]]}
 }
@@ -576,9 +580,22 @@ start_server {tags {hash with:zstd} overrides {enable-debug-command yes enable-m
         assert_equal [session 5] [r hget big:1 field-5]
         wait_for_condition 600 50 {[compressed_now] == 19} else {fail "[compressed_now] values"}
         assert_equal [session 5] [r hget big:1 field-5]
-        r hgetall big:1
-        r hgetall big:1
+        # Nor do those that read all for other reasons.
+        foreach i {1 2 3} {
+            r dump big:1
+            r debug digest
+            r hscan big:1 0 count 100
+            r hkeys big:1
+        }
         assert_equal 19 [compressed_now]
+        r hset big:2 {*}[sessions 1 20]
+        make_idle big:2
+        compress big:2
+        r hgetall big:2
+        assert_equal 39 [compressed_now]
+        assert_equal [sessions 1 20] [sorted_pairs [r hgetall big:2]]
+        wait_for_condition 600 50 {[compressed_now] == 19} else {fail "[compressed_now] values"}
+        r del big:2
         # With `no` the first read does.
         r config set value-compression no
         assert_equal [session 7] [r hget big:1 field-7]
