@@ -579,7 +579,7 @@ static inline hashPair pairOf(const void *element, str *into) {
 
 static NO_INLINE slice iteratorLarge(hashIterator *it, const void *element, const char *at) {
     slice value = largeValue(at, &it->expanded);
-    /* Files and digests read all, which tells nothing about what is used. */
+    /* Files have all values, which tells nothing about what is used. */
     if (isCompressedPart(at) && !lookIsAtAll(it->look))
         hashNoteRead(it->o, (void *)(uintptr_t)element, it->look);
     return value;
@@ -810,7 +810,7 @@ static void digestHash(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o, look);
+    hashIteratorInit(&it, o, lookWithoutTouch(look)); /* tells nothing about what is used */
     while (hashNext(&it, &pair)) {
         digest own = {{0}};
         digestMix(&own, pair.field);
