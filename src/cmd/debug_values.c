@@ -8,21 +8,30 @@
 #include "store/dictionary.h"
 #include "store/store.h"
 
-/* DEBUG COMPRESS key. Compresses its value now, used or not. Reply: 1 if it is compressed, with the
- * current dictionary of its class if that is better than the one before, else 0. */
+/* DEBUG COMPRESS key. Compresses its value now, used or not; in a large hash those of its fields.
+ * Reply: 1 if it is compressed, with the current dictionary of its class if that is better than the
+ * one before, else 0. */
 void debugCompress(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
     if (!o) return;
-    bool compressed = storeCompressKey(c->db, o, 1) || objectIsCompressed(o);
+    bool compressed = objectIsTableOfFields(o)
+                          ? storeCompressFields(c->db, (robj *)(uintptr_t)o, 1)
+                          : storeCompressKey(c->db, o, 1) || objectIsCompressed(o);
     replyInteger(c, compressed);
 }
 
-/* DEBUG COMPRESSED key. Reply: the number of the dictionary its value is compressed with, or 0. */
+/* DEBUG COMPRESSED key. Reply: the number of the dictionary its value, or one of its fields' in a
+ * large hash, is compressed with, or 0. */
 void debugCompressed(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
-    if (o) replyInteger(c, objectIsCompressed(o) ? compressedRead(o).dictionary : 0);
+    if (!o) return;
+    if (objectIsTableOfFields(o)) {
+        replyInteger(c, hashDictionary(o));
+    } else {
+        replyInteger(c, objectIsCompressed(o) ? compressedRead(o).dictionary : 0);
+    }
 }
 
 /* DEBUG VALUE-DICTIONARY prefix text. Makes a dictionary of any text for the keys of this database

@@ -101,10 +101,9 @@ void hmsetCommand(ctx *c) {
 void hsetnxCommand(ctx *c) {
     hotCheck(c->argc == 4);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindWrite(c, &o)) return;
-    if (o && hashGet(o, c->argv[2], c->look, digits, &value)) {
+    if (o && hashValueLength(o, c->argv[2], c->look, &len)) {
         replyInteger(c, 0);
         return;
     }
@@ -236,20 +235,30 @@ void hlenCommand(ctx *c) {
 void hstrlenCommand(ctx *c) {
     hotCheck(c->argc == 3);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value) ? (int64_t)value.len : 0);
+    replyInteger(c, o && hashValueLength(o, c->argv[2], c->look, &len) ? (int64_t)len : 0);
 }
 
 /* HEXISTS key field. Reply: 1 or 0. */
 void hexistsCommand(ctx *c) {
     hotCheck(c->argc == 3);
     robj *o;
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
+    size_t len;
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value));
+    replyInteger(c, o && hashValueLength(o, c->argv[2], c->look, &len));
+}
+
+static void replyFields(ctx *c, const robj *o) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    hashIterator it;
+    slice field;
+    hashIteratorInit(&it, o, c->look);
+    while (hashNextField(&it, &field)) {
+        replyBulk(c, field);
+        if (jobPoint(c, 1)) break;
+    }
+    hashIteratorClear(&it);
 }
 
 static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
@@ -298,7 +307,12 @@ static void replyHalf(ctx *c, bool fields) {
     robj *o;
     if (!hashFindRead(c, &o) || (o && jobStart(c, hashLength(o)))) return;
     replyArray(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
-    if (o) replyPairs(c, o, fields, !fields);
+    if (!o) return;
+    if (fields) {
+        replyFields(c, o);
+    } else {
+        replyPairs(c, o, false, true);
+    }
 }
 
 /* HKEYS key. Reply: the fields. */

@@ -122,6 +122,7 @@ static void compressChanged(void) {
 static void betweenRequests(void) {
     if (engineHot.current) return; /* a nested turn, within a command */
     compressedReclaim();
+    storePlainFields();
     if (state.changed_count) compressChanged();
     if (likely(!state.active)) return;
     if (mayStep()) step(STEP_US);
@@ -146,7 +147,10 @@ static void setStages(void) {
 static void tick(int64_t budget_us) {
     setStages();
     setPlainIdle();
-    if (!engineHot.current) compressedReclaim();
+    if (!engineHot.current) {
+        compressedReclaim();
+        storePlainFields();
+    }
     if (mayStep()) step(budget_us < STEP_US ? budget_us : STEP_US);
 }
 

@@ -68,6 +68,7 @@ static struct {
     int64_t rest_until_ms;
     valueSurvey *survey;
     uint64_t looks, looks_wanted, keys; /* looked at in this round; to look at; in the keyspace */
+    uint64_t fields;                    /* of large hashes that were sampled in this round */
     unsigned class_count, class_next;
     bool tried; /* a class, in this round */
     classNote notes[NOTES];
@@ -130,16 +131,29 @@ static size_t memoryMost(void) {
     return (size_t)(limit && limit / MAXMEMORY_PART < most ? limit / MAXMEMORY_PART : most);
 }
 
+static void findLargeHash(void *arg, const robj *o) {
+    bool *found = arg;
+    if (objectIsTableOfFields(o)) *found = true;
+}
+
+/* True if there may be samples for a dictionary: many keys, or a large hash among few. */
+static bool hasSamples(void) {
+    bool found = trainer.keys >= SURVEY_SAMPLES_MIN;
+    for (int i = 0; i < storeDbCount() && !found; i++)
+        (void)dbSample(storeDb(i), SURVEY_SAMPLES_MIN, findLargeHash, &found); /* all keys */
+    return found;
+}
+
 static void beginRound(void) {
     check(!trainer.survey);
     size_t bytes = memoryMost() / SAMPLES_PART;
     trainer.keys = keyspaceKeyCount(keyspaceMain());
-    if (trainer.keys < SURVEY_SAMPLES_MIN) {
+    if (!hasSamples()) {
         trainer.rest_until_ms = clockMonoMs() + SMALL_REST_MS;
         return;
     }
     trainer.survey = valueSurveyNew(bytes > SAMPLES_MIN ? bytes : SAMPLES_MIN);
-    trainer.looks = 0;
+    trainer.looks = trainer.fields = 0;
     trainer.looks_wanted = trainer.keys < ROUND_KEYS ? trainer.keys : ROUND_KEYS;
     trainer.stale = trainer.tried = false;
     trainer.class_next = 0;
@@ -148,13 +162,16 @@ static void beginRound(void) {
 
 static void addSample(void *arg, const robj *o) {
     int db_id = *(const int *)arg;
+    size_t min = (size_t)engineConf.value_compression_min_bytes;
     trainer.looks++;
-    compressedMark mark = compressedSetMark();
-    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
-    if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
-        text.len <= COMPRESSED_TEXT_MAX)
-        valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
-    compressedFreeSince(mark);
+    trainer.fields += valueSurveyAddObject(trainer.survey, db_id, o, min);
+}
+
+/* True if the round has samples enough. Where large hashes are, few keys have many values: they
+ * are looked at again. */
+static bool hasEnough(void) {
+    if (trainer.looks < trainer.looks_wanted) return false;
+    return !trainer.fields || trainer.looks + trainer.fields >= ROUND_KEYS;
 }
 
 /* Looks at some keys of each database, as many as its share of all keys. */
@@ -173,13 +190,12 @@ static void sample(void) {
     do {
         sampleSome();
         now_us = clockMonoUs();
-    } while (trainer.looks < trainer.looks_wanted && now_us - begun_us < STEP_US &&
-             trainer.looks > before);
+    } while (!hasEnough() && now_us - begun_us < STEP_US && trainer.looks > before);
     trainer.sample_us += (uint64_t)(now_us - begun_us);
     paceTook(&trainer.pace, begun_us, now_us, engineConf.value_compression_cpu);
     if (trainer.looks == before) {
         endRound(SMALL_REST_MS); /* the keys have gone */
-    } else if (trainer.looks >= trainer.looks_wanted) {
+    } else if (hasEnough()) {
         trainer.class_count = valueSurveyEnd(trainer.survey);
         trainer.state = TESTING;
         trainer.rounds++;

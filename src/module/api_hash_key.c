@@ -27,9 +27,8 @@ static bool setField(ValkeyModuleKey *k, int flags, slice field, ValkeyModuleStr
     robj *o = keyFind(k);
     hotCheck(value);
     hotCheck(!o || objectType(o) == TYPE_HASH);
-    char digits[NUMBER_TEXT_MAX];
-    slice old;
-    bool found = o && hashGet(o, field, lookOf(k), digits, &old);
+    size_t old_len;
+    bool found = o && hashValueLength(o, field, lookOf(k), &old_len);
     if (found ? flags & VALKEYMODULE_HASH_NX : flags & VALKEYMODULE_HASH_XX) return false;
     if (value == VALKEYMODULE_HASH_DELETE) {
         if (!found) return false;
@@ -102,16 +101,17 @@ int apiHashGet(ValkeyModuleKey *key, int flags, ...) {
     va_start(args, flags);
     slice field;
     while (nextField(args, flags & VALKEYMODULE_HASH_CFIELDS, &field)) {
-        char digits[NUMBER_TEXT_MAX];
-        slice value;
-        bool found = o && hashGet(o, field, lookOf(key), digits, &value);
         if (flags & VALKEYMODULE_HASH_EXISTS) {
             int *exists = va_arg(args, int *);
+            size_t len;
             if (!exists) break;
-            *exists = found;
+            *exists = o && hashValueLength(o, field, lookOf(key), &len);
         } else {
             ValkeyModuleString **out = va_arg(args, ValkeyModuleString **);
+            char digits[NUMBER_TEXT_MAX];
+            slice value;
             if (!out) break;
+            bool found = o && hashGet(o, field, lookOf(key), digits, &value);
             *out = found ? apiCreateString(key->owner, value.ptr, value.len) : NULL;
         }
     }

@@ -132,13 +132,11 @@ typedef struct valueSample {
 } valueSample;
 
 static void addValue(void *arg, const robj *o) {
-    enum { VALUE_MIN = 64, VALUE_MAX = 128 * 1024 };
+    enum { VALUE_MIN = 64 };
     valueSample *s = arg;
     s->seen++;
-    if (objectIsCompressed(o)) return; /* nothing to gain */
-    slice text = compressedTextOf(o);
-    if (text.len >= VALUE_MIN && text.len <= VALUE_MAX)
-        valueSurveyAdd(s->survey, s->db_id, objectKey(o), text);
+    if (objectIsCompressed(o)) return;                             /* nothing to gain */
+    (void)valueSurveyAddObject(s->survey, s->db_id, o, VALUE_MIN); /* the number of its fields */
 }
 
 /* Recommends value-compression if it would save a part of memory, estimated from a sample of

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "ds/intset.h"
 #include "ds/listpack.h"
+#include "store/compressed_part.h"
 #include "store/dictionary.h"
 #include "store/hash_record.h"
 #include "store/slab.h"
@@ -40,6 +41,7 @@ static struct {
 
 static compressedReport all;
 static uint64_t make_ticks, expand_ticks;
+static char packed_room[COMPRESSED_TEXT_MAX]; /* pages that are not used take no memory */
 
 /* ------------------------------------------------------------------ reading */
 
@@ -338,21 +340,20 @@ static compressedValue describe(const robj *o, size_t len) {
 
 robj *compressedMake(const robj *o, int db_id) {
     hotCheck(threadIsMain());
-    static char room[COMPRESSED_TEXT_MAX]; /* pages that are not used take no memory */
     const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
     check(d != NULL);
     uint64_t began = clockTicks();
     compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
-    check(text.len <= sizeof(room));
+    check(text.len <= sizeof(packed_room));
     compressedValue v = describe(o, text.len);
     size_t most = memoryWanted(o, &v);
-    size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    size_t len = dictionaryCompress(d, text, packed_room, sizeMin(text.len, most + SLACK));
     compressedFreeSince(mark);
     robj *made = NULL;
     if (len && memoryWith(o, &v, len) <= most) {
         v.dictionary = dictionaryId(d);
-        v.packed = sliceMake(room, len);
+        v.packed = sliceMake(packed_room, len);
         made = build(objectKey(o), objectType(o), objectExpire(o), objectAccess(o), &v);
     }
     make_ticks += clockTicks() - began;
@@ -422,14 +423,18 @@ void compressedForget(const robj *o) {
     if (isShaped(objectType(o), &v)) shapeRelease(shapeById((unsigned)v.count));
 }
 
+static void dropsAdd(compressedDrops *drops, uint32_t dictionary, size_t len, size_t packed_len) {
+    hotCheck(dictionary <= DICTIONARY_ID_MAX);
+    if (!drops->users) drops->users = memNewArray(uint64_t, DICTIONARY_ID_MAX + 1);
+    drops->users[dictionary]++;
+    drops->values++;
+    drops->text_bytes += len;
+    drops->packed_bytes += packed_len;
+}
+
 void compressedDropsAdd(compressedDrops *drops, const robj *o) {
     compressedValue v = compressedRead(o);
-    hotCheck(v.dictionary <= DICTIONARY_ID_MAX);
-    if (!drops->users) drops->users = memNewArray(uint64_t, DICTIONARY_ID_MAX + 1);
-    drops->users[v.dictionary]++;
-    drops->values++;
-    drops->text_bytes += v.len;
-    drops->packed_bytes += objectEmbedded(o).len;
+    dropsAdd(drops, v.dictionary, v.len, objectEmbedded(o).len);
 }
 
 void compressedDropsSettle(compressedDrops *drops) {
@@ -440,6 +445,58 @@ void compressedDropsSettle(compressedDrops *drops) {
     subtract(drops->values, drops->text_bytes, drops->packed_bytes);
     memFree(drops->users);
     *drops = (compressedDrops){.users = NULL};
+}
+
+/* ------------------------------------------------------------------ parts of collections */
+
+bool compressedPartMake(const valueDictionary *d, slice text, size_t most, compressedPart *out) {
+    hotCheck(threadIsMain());
+    check(text.len <= sizeof(packed_room));
+    uint64_t began = clockTicks();
+    size_t len = dictionaryCompress(d, text, packed_room, sizeMin(text.len, most + SLACK));
+    make_ticks += clockTicks() - began;
+    *out = (compressedPart){dictionaryId(d), text.len, sliceMake(packed_room, len)};
+    return len > 0 && len <= most;
+}
+
+void compressedPartMade(bool stored) {
+    all.made += stored;
+    all.futile += !stored;
+}
+
+void compressedPartRestored(void) { all.restored++; }
+
+void compressedPartUse(const compressedPart *part) {
+    hotCheck(threadIsMain());
+    dictionaryUse(part->dictionary);
+    all.values++;
+    all.text_bytes += part->len;
+    all.packed_bytes += part->packed.len;
+}
+
+void compressedPartForget(const compressedPart *part, compressedDrops *drops) {
+    if (drops) {
+        dropsAdd(drops, part->dictionary, part->len, part->packed.len);
+        return;
+    }
+    hotCheck(threadIsMain());
+    subtract(1, part->len, part->packed.len);
+    dictionaryRelease(part->dictionary, 1);
+}
+
+void compressedPartExpand(const compressedPart *part, char *out) {
+    uint64_t began = clockTicks();
+    bool expanded = dictionaryExpand(part->dictionary, part->packed, out, part->len);
+    check(expanded);
+    expand_ticks += clockTicks() - began;
+    all.shown++;
+}
+
+slice compressedPartText(const compressedPart *part) {
+    hotCheck(threadIsMain());
+    char *room = scratchRoom(part->len);
+    compressedPartExpand(part, room);
+    return sliceMake(room, part->len);
 }
 
 /* ------------------------------------------------------------------ reports */

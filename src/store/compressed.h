@@ -94,6 +94,14 @@ void compressedForget(const robj *o);
 
 /* ---- which values are compressed ---- */
 
+/* The same for the values of a hash that is a table, in one piece: those of its fields that are
+ * long enough. Returns whether one is compressed. For tests. */
+bool storeCompressFields(db *d, robj *o, size_t min);
+/* The number of the dictionary of one of its compressed values; 0: it has none. For tests. */
+uint32_t hashDictionary(const robj *o);
+/* Stores values of fields plain that lookups have found compressed, for the second time since their
+ * hash was idle. No command may be running. */
+void storePlainFields(void);
 /* A compressed value that is read for the second time within so many seconds is stored plain; -1:
  * never. */
 void storeSetPlainIdle(int64_t idle_s);
@@ -103,11 +111,12 @@ bool storeCompressKey(db *d, const robj *o, size_t min);
 /* The value of an existing key, stored plain; not while nothing may change, or while somebody is
  * told that the key is about to be removed: then as compressedShow(). No access, no change. */
 robj *storePlainKey(db *d, slice key, uint64_t hash);
-/* storeCompressKey() for values of the main keyspace that were not used for `idle_s` seconds, in a
- * walk over all keys that continues with each call, for at most `budget_us`. Passes after the first
- * one try only what has become idle since the previous one, unless there are new dictionaries, or
- * `min` or `idle_s` are others; a pass begins when `pause_s` seconds have passed since the last one
- * began. True: the walk is in the midst of a pass. */
+/* storeCompressKey(), or a slice of storeCompressFields(), for values of the main keyspace that
+ * were not used for `idle_s` seconds, in a walk over all keys that continues with each call, for
+ * at most `budget_us`. Passes after the first one try only what has become idle since the previous
+ * one, unless there are new dictionaries, or `min` or `idle_s` are others; a pass begins when
+ * `pause_s` seconds have passed since the last one began. True: the walk is in the midst of a
+ * pass. */
 typedef struct compressPlan {
     size_t min;
     int64_t idle_s, pause_s, budget_us;

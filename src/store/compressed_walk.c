@@ -11,6 +11,7 @@
 #include "store/compressed.h"
 #include "store/db_priv.h"
 #include "store/dictionary.h"
+#include "store/hash_element.h"
 
 enum { BATCH = 64 }; /* objects that are fetched from memory together, and the clock read once */
 
@@ -30,6 +31,7 @@ static struct {
     int64_t idle_s;            /* when the last pass began */
     foundObject *found;        /* of the buckets that were visited last */
     size_t at, count, cap;     /* `at`: the next one to be tried */
+    uint64_t fields;           /* cursor in the large hash at `at`; 0: before its first one */
     bool suspended;            /* since the last turn */
 } walk;
 
@@ -91,17 +93,59 @@ static bool isStillStored(const db *d, const foundObject *f) {
     return !isHidden(d, f->hash) && kvstoreHasEntry(d->keys, slotOf(f->hash), f->hash, f->o);
 }
 
+/* The object of a batch; NULL: it is not stored any more. */
+static robj *objectOf(const db *d, const foundObject *f, bool resumed) {
+    if (!resumed || isStillStored(d, f)) return f->o;
+    /* The hash that is being walked may have another object now: in its table it goes on. */
+    bool seeks = walk.fields && !isHidden(d, f->hash);
+    return seeks ? (robj *)(uintptr_t)dbPeekHash(d, f->hash) : NULL;
+}
+
+static bool mayCompressFields(const db *d, const robj *o) {
+    if (storeNow.forked || !mayChange(d)) return false;
+    return likely(!storeNow.watches) || !readingHolds(d, storeHash(objectKey(o)));
+}
+
+/* Tries values of a large hash, from walk.fields on; stops after the deadline. */
+static void tryFields(const db *d, robj *o, const compressPlan *plan, int64_t deadline_us) {
+    hashCompression how = {.min = plan->min, .deadline_us = deadline_us};
+    how.dictionary = dictionaryOfKey(d->id, objectKey(o));
+    bool may = how.dictionary && isDue(o, plan->idle_s) && mayCompressFields(d, o);
+    walk.fields = may ? hashCompressSome(o, &how, walk.fields) : 0;
+}
+
+bool storeCompressFields(db *d, robj *o, size_t min) {
+    hotCheck(objectIsTableOfFields(o));
+    hashCompression how = {.min = min, .deadline_us = INT64_MAX};
+    how.dictionary = dictionaryOfKey(d->id, objectKey(o));
+    bool may = how.dictionary && mayCompressFields(d, o);
+    if (may) (void)hashCompressSome(o, &how, 0); /* without a deadline it ends at 0 */
+    return hashDictionary(o) != 0;
+}
+
+/* Tries a value. True: it was tried, which takes time. */
+static bool tryObject(db *d, robj *o, const compressPlan *plan, int64_t deadline_us) {
+    if (unlikely(objectIsTableOfFields(o))) {
+        tryFields(d, o, plan, deadline_us);
+        return true;
+    }
+    walk.fields = 0; /* there was a hash with this key */
+    if (objectIsCompressed(o) && !walk.whole) return false;
+    if (!isDue(o, plan->idle_s) || !compressedMayGain(o, d->id, plan->min)) return false;
+    (void)storeCompressKey(d, o, plan->min); /* or it gains nothing */
+    return true;
+}
+
 /* Tries the values of the batch; stops after the deadline. */
 static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
     bool resumed = walk.suspended;
     walk.suspended = false;
     while (walk.at < walk.count) {
-        const foundObject *f = &walk.found[walk.at++];
-        if (resumed && !isStillStored(d, f)) continue;
-        if (objectIsCompressed(f->o) && !walk.whole) continue;
-        if (!isDue(f->o, plan->idle_s) || !compressedMayGain(f->o, d->id, plan->min)) continue;
-        (void)storeCompressKey(d, f->o, plan->min); /* or it gains nothing */
-        if (clockMonoUs() < deadline_us) continue;
+        robj *o = objectOf(d, &walk.found[walk.at], resumed);
+        if (!o) walk.fields = 0;
+        bool tried = o && tryObject(d, o, plan, deadline_us);
+        if (!walk.fields) walk.at++;
+        if (!tried || (!walk.fields && clockMonoUs() < deadline_us)) continue;
         suspend(resumed);
         return;
     }
@@ -133,6 +177,7 @@ static void end(void) {
     memFree(walk.found);
     walk.found = NULL;
     walk.cap = walk.count = walk.at = 0;
+    walk.fields = 0;
     walk.suspended = false;
     hotCheck(!walk.found);
 }

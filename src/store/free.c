@@ -136,7 +136,7 @@ static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint6
     g->objects = objects;
     g->remote.store = slabs.objects;
     g->remote_elements.store = slabs.elements;
-    g->freer.remote = &g->remote_elements;
+    g->freer = (valueFreer){.remote = &g->remote_elements, .drops = &g->compressed};
     keyspace *before = keyspaceUse(k);
     g->shape_counts = shapeCountsHold();
     (void)keyspaceUse(before); /* it was `k` */
@@ -164,7 +164,7 @@ static void processReturned(void) {
 static void giveSlabs(garbage *g, slabPair slabs) {
     g->whole = slabs.objects;
     g->whole_elements = slabs.elements;
-    g->freer = (valueFreer){.whole = slabs.elements};
+    g->freer = (valueFreer){.whole = slabs.elements, .drops = &g->compressed};
 }
 
 static void freeOrSubmit(garbage *g, bool background) {

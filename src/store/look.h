@@ -36,6 +36,8 @@ static inline storeLook lookWithTouch(storeLook look) {
 static inline bool lookIsPast(storeLook look, int64_t expire_ms) {
     return expiryIsPast(expire_ms, look.bits >> 1);
 }
+/* True for lookAtAll(). */
+static inline bool lookIsAtAll(storeLook look) { return look.bits >> 1 == INT64_MIN >> 1; }
 static inline bool lookTouches(storeLook look) { return !(look.bits & 1); }
 
 /* Where a lookup ended: for dbPlace() and dbSetString(), before the next change of the same

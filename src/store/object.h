@@ -205,6 +205,10 @@ robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms
 enum { OBJECT_SHELL_SIZE = 4 + 1 + 8 };
 void objectInitShell(void *at, valueType type, void *value);
 static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
+/* True for a hash whose fields are in a table. */
+static inline bool objectIsTableOfFields(const robj *o) {
+    return objectType(o) == TYPE_HASH && objectForm(o) == FORM_POINTER;
+}
 /* True for a packed hash without names: objectPacked() is not a listpack. Not for compressed
  * ones. */
 static inline bool objectIsShaped(const robj *o) {

@@ -18,6 +18,7 @@
 #include "ds/list.h"
 #include "ds/quicklist.h"
 #include "ds/stream.h"
+#include "store/compressed.h"
 #include "store/member_priv.h"
 #include "store/type_pathhash.h"
 
@@ -260,10 +261,11 @@ static bool visitElement(void *context, void *entry, unsigned flags) {
     (void)flags; /* in the entry, if they belong to it */
     openValue *v = context;
     valueElement e;
+    compressedMark mark = compressedSetMark(); /* its value may be compressed */
     readElement(v, entry, &e);
-    if (v->touched.body && isTouched(v, v->ops->elements->type->hash_of(entry), e.name))
-        return true;
-    passOn(v, &e);
+    bool passed = v->touched.body && isTouched(v, v->ops->elements->type->hash_of(entry), e.name);
+    if (!passed) passOn(v, &e);
+    compressedFreeSince(mark);
     return true;
 }
 
@@ -415,15 +417,19 @@ static openValue *findUnwritten(const void *value, const void *element, uint64_t
 void savingElementBefore(const void *value, const void *element) {
     uint64_t hash;
     valueElement e;
+    compressedMark mark = compressedSetMark();
     openValue *v = findUnwritten(value, element, &hash, &e);
     if (v && touch(v, hash, e.name, &e) && v->has_begun) passOn(v, &e);
+    compressedFreeSince(mark);
 }
 
 void savingElementAdded(const void *value, const void *element) {
     uint64_t hash;
     valueElement e;
+    compressedMark mark = compressedSetMark();
     openValue *v = findUnwritten(value, element, &hash, &e);
     if (v && touch(v, hash, e.name, NULL)) values.added++;
+    compressedFreeSince(mark);
 }
 
 /* The open value of a path that it has not written yet; NULL if there is none such. */

@@ -21,6 +21,7 @@
 typedef struct valueFreer {
     slabRemote *remote;
     const slabStore *whole;
+    struct compressedDrops *drops; /* notes what is compressed; NULL: by the main thread */
 } valueFreer;
 
 /* Limits of the packed encoding. */

@@ -2,16 +2,7 @@
  *
  * Hashes (type_hash.h). Those with a shape: hash_record.h.
  *
- * In an object with a table, the pointer is the table's handle. An element of the table is one
- * block:
- *
- *   [255, and 8 bytes of Unix time in ms, if the field has a TTL] [length] [field] [length] [value]
- *
- * Lengths are encoded as in objects (object.h) and never begin with 254 or 255. Elements with a TTL
- * are the volatile entries of the table, which serves as their index at no cost to other hashes.
- *
- * A value that is somebody else's memory (hashRefer()) is stored as [254, 8 bytes of address, 8
- * bytes of length]; only readers of values of 16 KB and more have to tell it apart.
+ * In an object with a table, the pointer is the table's handle; its elements: hash_element.h.
  *
  * Main thread only, except for freeing. */
 #include "store/type_hash.h"
@@ -23,123 +14,154 @@
 #include "ds/hashtable_inline.h"
 #include "ds/listpack.h"
 #include "store/element.h"
+#include "store/hash_element.h"
 #include "store/hash_record.h"
 #include "store/random_elements.h"
 #include "store/saving_value.h"
 
-enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
-enum { VALUE_REFERENCE = 254, REFERENCE_BYTES = 1 + 2 * sizeof(uint64_t) };
-
 /* ------------------------------------------------------------------ elements of a table */
 
-static inline bool elementHasTime(const void *element) {
-    return unlikely(*(const uint8_t *)element == ELEMENT_TIMED);
+const char *elementLargeEnd(const char *at) {
+    if (isReference(at)) return at + REFERENCE_BYTES;
+    if (isCompressedPart(at)) {
+        compressedPart part = partAt(at);
+        return part.packed.ptr + part.packed.len;
+    }
+    size_t len = objectReadLength(&at);
+    return at + len;
 }
 
-static inline int64_t elementTime(const void *element) {
-    if (likely(!elementHasTime(element))) return HASH_NO_TIME;
-    return (int64_t)loadU64((const char *)element + 1);
+slice elementExpand(const compressedPart *part, str *into) {
+    if (!into) return compressedPartText(part);
+    strClear(into);
+    char *text = strReserve(into, part->len);
+    compressedPartExpand(part, text);
+    return sliceMake(text, part->len);
 }
 
-static inline bool elementIsExpired(const void *element, storeLook look) {
-    return elementHasTime(element) && lookIsPast(look, elementTime(element));
-}
-
-static inline const char *elementText(const void *element) {
-    const char *at = element;
-    return elementHasTime(element) ? at + ELEMENT_TIME_BYTES : at;
-}
-
-static inline slice elementField(const void *element) {
-    const char *at = elementText(element);
+/* The value at this place, if its length takes 9 bytes or it is no plain one; `into` as for
+ * elementExpand(). */
+static NO_INLINE slice largeValue(const char *at, str *into) {
+    if (isReference(at))
+        return sliceMake((const char *)(uintptr_t)loadU64(at + 1), loadU64(at + 9));
+    if (isCompressedPart(at)) {
+        compressedPart part = partAt(at);
+        return elementExpand(&part, into);
+    }
     size_t len = objectReadLength(&at);
     return sliceMake(at, len);
 }
 
-static inline const char *elementValuePlace(const void *element) {
-    slice field = elementField(element);
-    return field.ptr + field.len;
-}
-
-static inline bool isReference(const char *at) { return *(const uint8_t *)at == VALUE_REFERENCE; }
-
-/* The value at this place, if its length takes 9 bytes or it is a reference; the place after it. */
-static NO_INLINE slice largeValue(const char *at, const char **end) {
-    slice value;
-    if (isReference(at)) {
-        value = sliceMake((const char *)(uintptr_t)loadU64(at + 1), loadU64(at + 9));
-        *end = at + REFERENCE_BYTES;
-    } else {
-        value.len = objectReadLength(&at);
-        value.ptr = at;
-        *end = at + value.len;
-    }
-    return value;
-}
-
-ALWAYS_INLINE slice valueAt(const char *at, const char **end) {
+ALWAYS_INLINE slice valueAt(const char *at, str *into) {
     size_t len = *(const uint8_t *)at;
-    if (likely(len < 128)) {
-        at++;
-    } else if (likely(len < OBJECT_LENGTH_LARGE)) {
-        len = objectReadLength(&at);
-    } else {
-        return largeValue(at, end);
-    }
-    *end = at + len;
+    if (likely(len < 128)) return sliceMake(at + 1, len);
+    if (unlikely(len >= OBJECT_LENGTH_LARGE)) return largeValue(at, into);
+    len = objectReadLength(&at);
     return sliceMake(at, len);
 }
 
-static inline slice elementValue(const void *element) {
-    const char *end;
-    return valueAt(elementValuePlace(element), &end);
+/* The value of an element; `into` as for elementExpand(). */
+static inline slice elementValue(const void *element, str *into) {
+    return valueAt(elementValuePlace(element), into);
 }
 
-static size_t elementSize(const void *element) {
-    const char *end;
-    (void)valueAt(elementValuePlace(element), &end); /* where it ends is asked for */
-    return (size_t)(end - (const char *)element);
+/* The length of the value at this place. */
+static size_t valueLength(const char *at) {
+    return isCompressedPart(at) ? partAt(at).len : valueAt(at, NULL).len;
 }
 
-static void *elementNew(slice field, slice value, int64_t time_ms) {
+/* Memory for an element with so many bytes for its value; *at is their place. */
+static void *newElement(slice field, size_t value_bytes, int64_t time_ms, char **at) {
     size_t head = time_ms == HASH_NO_TIME ? 0 : ELEMENT_TIME_BYTES;
-    size_t size =
-        head + objectLengthBytes(field.len) + field.len + objectLengthBytes(value.len) + value.len;
-    char *element = elementAlloc(size);
+    char *element = elementAlloc(head + objectLengthBytes(field.len) + field.len + value_bytes);
     if (head) {
         *(uint8_t *)element = ELEMENT_TIMED;
         storeU64(element + 1, (uint64_t)time_ms);
     }
-    char *at = objectWriteLength(element + head, field.len);
-    bytesCopy(at, field.ptr, field.len);
-    at = objectWriteLength(at + field.len, value.len);
+    *at = objectWriteLength(element + head, field.len);
+    bytesCopy(*at, field.ptr, field.len);
+    *at += field.len;
+    return element;
+}
+
+void *elementNew(slice field, slice value, int64_t time_ms) {
+    char *at;
+    void *element = newElement(field, objectLengthBytes(value.len) + value.len, time_ms, &at);
+    at = objectWriteLength(at, value.len);
     bytesCopy(at, value.ptr, value.len);
     return element;
 }
 
 /* Its value is these bytes, which are not copied. */
 static void *elementNewReference(slice field, slice value, int64_t time_ms) {
-    _Static_assert(REFERENCE_BYTES == 1 + 16, "a short length takes one byte, too");
-    uint64_t parts[2] = {(uintptr_t)value.ptr, value.len};
-    slice raw = sliceMake((const char *)parts, sizeof(parts));
-    char *element = elementNew(field, raw, time_ms); /* a short length takes one byte, too */
-    *(uint8_t *)(uintptr_t)elementValuePlace(element) = VALUE_REFERENCE;
-    hotCheck(elementValue(element).ptr == value.ptr);
+    char *at;
+    void *element = newElement(field, REFERENCE_BYTES, time_ms, &at);
+    *(uint8_t *)at = VALUE_REFERENCE;
+    storeU64(at + 1, (uintptr_t)value.ptr);
+    storeU64(at + 9, value.len);
+    hotCheck(elementValue(element, NULL).ptr == value.ptr);
     return element;
 }
 
-/* An element with the same value and another expiry time. */
+/* An element with the same value in the same form, and another expiry time. */
 static void *elementNewTimed(const void *element, int64_t time_ms) {
-    slice field = elementField(element), value = elementValue(element);
-    return isReference(elementValuePlace(element)) ? elementNewReference(field, value, time_ms)
-                                                   : elementNew(field, value, time_ms);
+    const char *value = elementValuePlace(element);
+    size_t bytes = (size_t)(valueEnd(value) - value);
+    char *at;
+    void *changed = newElement(elementField(element), bytes, time_ms, &at);
+    memcpy(at, value, bytes);
+    return changed;
+}
+
+static NO_INLINE void forgetPart(const char *at, valueFreer *by) {
+    compressedPart part = partAt(at);
+    compressedPartForget(&part, by ? by->drops : NULL);
+}
+
+void elementForget(const void *element, valueFreer *by) {
+    const char *at = elementValuePlace(element);
+    if (unlikely(isCompressedPart(at))) forgetPart(at, by);
+}
+
+/* The place after a value that is going to be replaced, if its length takes 9 bytes or it is no
+ * plain one. A compressed one is forgotten, and the mark of its word removed. */
+static NO_INLINE const char *largeEndToReplace(hashtable *t, const hashtablePosition *position,
+                                               const char *at) {
+    if (isCompressedPart(at)) {
+        forgetPart(at, NULL);
+        hashtableSetFlagsAt(t, position, hashtableFlagsAt(position) & HASHTABLE_VOLATILE);
+    }
+    return elementLargeEnd(at);
+}
+
+/* elementSize() of an element whose value is going to be replaced. */
+ALWAYS_INLINE size_t sizeToReplace(hashtable *t, const hashtablePosition *position,
+                                   const void *element, const char *at) {
+    size_t len = *(const uint8_t *)at;
+    const char *end;
+    if (likely(len < 128)) {
+        end = at + 1 + len;
+    } else if (likely(len < OBJECT_LENGTH_LARGE)) {
+        len = objectReadLength(&at);
+        end = at + len;
+    } else {
+        end = largeEndToReplace(t, position, at);
+    }
+    return (size_t)(end - (const char *)element);
+}
+
+/* Frees an element that is in no table any more. */
+static inline void dropElement(void *element) {
+    elementForget(element, NULL);
+    elementFree(element, NULL);
 }
 
 /* Replaces the value of an element: returns the element, or a new one after freeing it. */
-static void *elementSetValue(void *element, slice value) {
-    slice field = elementField(element);
-    size_t head = (size_t)(field.ptr + field.len - (const char *)element);
-    size_t old_size = elementSize(element);
+static void *elementSetValue(hashtable *t, const hashtablePosition *position, void *element,
+                             slice value) {
+    const char *place = elementValuePlace(element);
+    size_t head = (size_t)(place - (const char *)element);
+    size_t old_size = sizeToReplace(t, position, element, place);
     size_t size = head + objectLengthBytes(value.len) + value.len;
     if (likely(slabSameClass(old_size, size)) && elementMayStay()) {
         memcpy(objectWriteLength((char *)element + head, value.len), value.ptr, value.len);
@@ -162,9 +184,7 @@ static inline bool elementHasField(const void *element, const void *field, size_
     return own.len == len && memcmp(own.ptr, field, len) == 0;
 }
 
-static const hashtableType fields_type = {.hash_of = elementHash, .match = elementHasField};
-
-static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
+const hashtableType hashFieldsType = {.hash_of = elementHash, .match = elementHasField};
 
 /* The table's body may have moved. */
 static inline void putTable(robj *o, const hashtable *t) { putValue(o, t->body); }
@@ -180,7 +200,7 @@ robj *hashNew(slice key) {
 
 robj *hashNewLarge(slice key, size_t count) {
     hashtable t = {NULL};
-    hashtableReserve(&t, &fields_type, sizeMax(count, 1));
+    hashtableReserve(&t, &hashFieldsType, sizeMax(count, 1));
     return objectNewPointer(key, TYPE_HASH, t.body, OBJECT_NO_EXPIRE, 0);
 }
 
@@ -188,7 +208,7 @@ size_t hashLength(const robj *o) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o))
         return objectIsShaped(o) ? recordShape(o)->count : listpackCount(objectPacked(o)) / 2;
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     return hashtableCount(&t);
 }
 
@@ -204,6 +224,23 @@ static bool packedHas(const robj *o, slice field) {
     return findPacked(objectPacked(o), field);
 }
 
+static NO_INLINE slice readLarge(const robj *o, const void *element, storeLook look) {
+    const char *at = elementValuePlace(element);
+    slice value = largeValue(at, NULL);
+    if (isCompressedPart(at)) hashNoteRead(o, (void *)(uintptr_t)element, look);
+    return value;
+}
+
+/* The value of an element for a lookup. */
+ALWAYS_INLINE slice valueToRead(const robj *o, const void *element, storeLook look) {
+    const char *at = elementValuePlace(element);
+    size_t len = *(const uint8_t *)at;
+    if (likely(len < 128)) return sliceMake(at + 1, len);
+    if (unlikely(len >= OBJECT_LENGTH_LARGE)) return readLarge(o, element, look);
+    len = objectReadLength(&at);
+    return sliceMake(at, len);
+}
+
 bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) {
@@ -212,23 +249,39 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
         if (at) *value = listpackGetText(listpackNext(lp, at), digits);
         return at != NULL;
     }
-    hashtable t = tableOf(o);
-    const void *element = hashtableInlineFind(&t, &fields_type, elementNameHash(field),
+    hashtable t = hashTableOf(o);
+    const void *element = hashtableInlineFind(&t, &hashFieldsType, elementNameHash(field),
                                               elementHasField, field.ptr, field.len);
     if (!element || elementIsExpired(element, look)) return false;
-    *value = elementValue(element);
+    *value = valueToRead(o, element, look);
     return true;
 }
 
 static void *findElement(const hashtable *t, slice field) {
-    return hashtableInlineFind(t, &fields_type, elementNameHash(field), elementHasField, field.ptr,
-                               field.len);
+    return hashtableInlineFind(t, &hashFieldsType, elementNameHash(field), elementHasField,
+                               field.ptr, field.len);
+}
+
+bool hashValueLength(const robj *o, slice field, storeLook look, size_t *len) {
+    hotCheck(objectType(o) == TYPE_HASH);
+    if (objectIsPacked(o)) {
+        char digits[NUMBER_TEXT_MAX];
+        slice value;
+        bool found = hashGet(o, field, look, digits, &value);
+        if (found) *len = value.len;
+        return found;
+    }
+    hashtable t = hashTableOf(o);
+    const void *element = findElement(&t, field);
+    if (!element || elementIsExpired(element, look)) return false;
+    *len = valueLength(elementValuePlace(element));
+    return true;
 }
 
 int64_t hashTime(const robj *o, slice field, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return packedHas(o, field) ? HASH_NO_TIME : HASH_NO_FIELD;
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     const void *element = findElement(&t, field);
     return !element || elementIsExpired(element, look) ? HASH_NO_FIELD : elementTime(element);
 }
@@ -236,7 +289,7 @@ int64_t hashTime(const robj *o, slice field, storeLook look) {
 uint64_t hashTimedCount(const robj *o) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return 0;
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     return hashtableVolatileCount(&t);
 }
 
@@ -248,13 +301,13 @@ static robj *toTable(robj *o, size_t count) {
     hotCheck(objectType(o) == TYPE_HASH);
     const shape *s = objectIsShaped(o) ? recordShape(o) : NULL;
     hashtable t = {NULL};
-    hashtableReserve(&t, &fields_type, count);
+    hashtableReserve(&t, &hashFieldsType, count);
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, lookAtAll());
     while (hashNext(&it, &pair)) {
         uint64_t hash = hashBytes(pair.field.ptr, pair.field.len);
-        hashtableInsert(&t, &fields_type, hash, elementNew(pair.field, pair.value, HASH_NO_TIME),
+        hashtableInsert(&t, &hashFieldsType, hash, elementNew(pair.field, pair.value, HASH_NO_TIME),
                         0);
     }
     hashIteratorClear(&it);
@@ -314,24 +367,20 @@ static robj *setPacked(robj *o, slice field, slice value, const packLimits *limi
     return unlikely(length > limits->entries) ? toTable(r.o, length) : r.o;
 }
 
-static inline unsigned flagsFor(int64_t time_ms) {
-    return time_ms == HASH_NO_TIME ? 0 : HASHTABLE_VOLATILE;
-}
-
 /* Sets value and TTL of the element at `position`. */
 static void changeElement(hashtable *t, const hashtablePosition *position, void *element,
                           slice value, int64_t time_ms) {
     void *changed;
     if (likely(elementHasTime(element) == (time_ms != HASH_NO_TIME))) {
-        changed = elementSetValue(element, value);
+        changed = elementSetValue(t, position, element, value);
         /* It may be modified: it is new, or modification in place is allowed. */
         if (time_ms != HASH_NO_TIME) storeU64((char *)changed + 1, (uint64_t)time_ms);
     } else {
         changed = elementNew(elementField(element), value, time_ms);
-        hashtableSetFlagsAt(t, position, flagsFor(time_ms));
-        elementFree(element, NULL);
+        hashtableSetFlagsAt(t, position, elementFlags(time_ms));
+        dropElement(element);
     }
-    if (changed != element) hashtableReplaceAt(position, &fields_type, changed);
+    if (changed != element) hashtableReplaceAt(position, &hashFieldsType, changed);
 }
 
 robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
@@ -356,11 +405,11 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
         }
         o = toTable(o, hashLength(o) + 1);
     }
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     hashtablePosition position;
     uint64_t hash = elementNameHash(field);
-    void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
-                                                field.len, &position);
+    void *element = hashtableInlineFindPosition(&t, &hashFieldsType, hash, elementHasField,
+                                                field.ptr, field.len, &position);
     bool expired = element && elementIsExpired(element, look);
     if (time_ms == HASH_KEEP_TIME)
         time_ms = element && !expired ? elementTime(element) : HASH_NO_TIME;
@@ -370,7 +419,7 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
         changeElement(&t, &position, element, value, time_ms);
     } else {
         element = elementNew(field, value, time_ms);
-        hashtableInsertAt(&t, &fields_type, &position, element, flagsFor(time_ms));
+        hashtableInsertAt(&t, &hashFieldsType, &position, element, elementFlags(time_ms));
         elementAdded(objectPointer(o), element);
     }
     putTable(o, &t);
@@ -416,11 +465,11 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
         if (time_ms == HASH_NO_TIME) return true;
         *o = toTable(*o, hashLength(*o));
     }
-    hashtable t = tableOf(*o);
+    hashtable t = hashTableOf(*o);
     hashtablePosition position;
     uint64_t hash = elementNameHash(field);
-    void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
-                                                field.len, &position);
+    void *element = hashtableInlineFindPosition(&t, &hashFieldsType, hash, elementHasField,
+                                                field.ptr, field.len, &position);
     check(element != NULL);
     beforeElement(t.body, element);
     if (elementHasTime(element) && time_ms != HASH_NO_TIME && elementMayStay()) {
@@ -428,8 +477,9 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
         return true;
     }
     void *changed = elementNewTimed(element, time_ms);
-    hashtableSetFlagsAt(&t, &position, flagsFor(time_ms));
-    hashtableReplaceAt(&position, &fields_type, changed);
+    unsigned mark = hashtableFlagsAt(&position) & HASHTABLE_MARK;
+    hashtableSetFlagsAt(&t, &position, elementFlags(time_ms) | mark);
+    hashtableReplaceAt(&position, &hashFieldsType, changed);
     elementFree(element, NULL);
     putTable(*o, &t);
     return true;
@@ -445,15 +495,17 @@ bool hashRefer(robj **o, slice field, slice value, storeLook look) {
     if (hashTime(*o, field, look) == HASH_NO_FIELD) return false;
     references = true;
     if (objectIsPacked(*o)) *o = toTable(*o, hashLength(*o));
-    hashtable t = tableOf(*o);
+    hashtable t = hashTableOf(*o);
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&t, &fields_type, elementNameHash(field),
+    void *element = hashtableInlineFindPosition(&t, &hashFieldsType, elementNameHash(field),
                                                 elementHasField, field.ptr, field.len, &position);
     check(element != NULL);
     beforeElement(t.body, element);
-    hashtableReplaceAt(&position, &fields_type,
-                       elementNewReference(elementField(element), value, elementTime(element)));
-    elementFree(element, NULL);
+    int64_t time_ms = elementTime(element);
+    hashtableReplaceAt(&position, &hashFieldsType,
+                       elementNewReference(elementField(element), value, time_ms));
+    hashtableSetFlagsAt(&t, &position, elementFlags(time_ms));
+    dropElement(element);
     putTable(*o, &t);
     return true;
 }
@@ -461,7 +513,7 @@ bool hashRefer(robj **o, slice field, slice value, storeLook look) {
 bool hashRefers(const robj *o, slice field, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (objectIsPacked(o)) return false;
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     const void *element = findElement(&t, field);
     return element && !elementIsExpired(element, look) && isReference(elementValuePlace(element));
 }
@@ -478,14 +530,14 @@ bool hashDelete(robj **o, slice field, storeLook look) {
         *o = recordAgain(r.o);
         return true;
     }
-    hashtable t = tableOf(*o);
+    hashtable t = hashTableOf(*o);
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&t, &fields_type, elementNameHash(field),
+    void *element = hashtableInlineFindPosition(&t, &hashFieldsType, elementNameHash(field),
                                                 elementHasField, field.ptr, field.len, &position);
     if (!element || elementIsExpired(element, look)) return false;
     beforeElement(t.body, element);
-    (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
-    elementFree(element, NULL);
+    (void)hashtableDeleteAt(&t, &hashFieldsType, &position); /* it is `element` */
+    dropElement(element);
     putTable(*o, &t);
     return true;
 }
@@ -505,8 +557,9 @@ void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
         if (!shaped) it->at = listpackFirst(objectPacked(o));
         return;
     }
-    it->table = tableOf(o);
-    hashtableIteratorInit(&it->walk, &it->table, &fields_type);
+    it->expanded = (str){NULL, 0, 0};
+    it->table = hashTableOf(o);
+    hashtableIteratorInit(&it->walk, &it->table, &hashFieldsType);
 }
 
 /* Reads the pair at `at`; returns the position of the next one, NULL at the end. */
@@ -518,8 +571,30 @@ static inline const uint8_t *readPair(const uint8_t *at, char digits[2][NUMBER_T
     return next;
 }
 
-static hashPair pairOf(const void *element) {
-    return (hashPair){elementField(element), elementValue(element)};
+/* The pair of an element; `into` as for elementExpand(). */
+static inline hashPair pairOf(const void *element, str *into) {
+    slice field = elementField(element);
+    return (hashPair){field, valueAt(field.ptr + field.len, into)};
+}
+
+static NO_INLINE slice iteratorLarge(hashIterator *it, const void *element, const char *at) {
+    slice value = largeValue(at, &it->expanded);
+    /* Files have all values, which tells nothing about what is used. */
+    if (isCompressedPart(at) && !lookIsAtAll(it->look))
+        hashNoteRead(it->o, (void *)(uintptr_t)element, it->look);
+    return value;
+}
+
+/* The pair of an element for hashNext(). */
+static inline hashPair iteratorPair(hashIterator *it, const void *element) {
+    slice field = elementField(element);
+    const char *at = field.ptr + field.len;
+    size_t len = *(const uint8_t *)at;
+    if (likely(len < 128)) return (hashPair){field, sliceMake(at + 1, len)};
+    if (unlikely(len >= OBJECT_LENGTH_LARGE))
+        return (hashPair){field, iteratorLarge(it, element, at)};
+    len = objectReadLength(&at);
+    return (hashPair){field, sliceMake(at, len)};
 }
 
 /* The next visible element of a table. */
@@ -551,7 +626,19 @@ static inline bool nextPacked(hashIterator *it, hashPair *out) {
 bool hashNext(hashIterator *it, hashPair *out) {
     if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
-    if (element) *out = pairOf(element);
+    if (element) *out = iteratorPair(it, element);
+    return element != NULL;
+}
+
+bool hashNextField(hashIterator *it, slice *field) {
+    if (it->value) {
+        hashPair pair;
+        bool more = nextPacked(it, &pair);
+        if (more) *field = pair.field;
+        return more;
+    }
+    const void *element = nextElement(it);
+    if (element) *field = elementField(element);
     return element != NULL;
 }
 
@@ -560,36 +647,41 @@ bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms) {
     if (it->value) return nextPacked(it, out);
     const void *element = nextElement(it);
     if (!element) return false;
-    *out = pairOf(element);
+    *out = iteratorPair(it, element);
     *time_ms = elementTime(element);
     return true;
 }
 
 void hashIteratorClear(hashIterator *it) {
-    if (!objectIsPacked(it->o)) hashtableIteratorClear(&it->walk);
+    if (objectIsPacked(it->o)) return;
+    hashtableIteratorClear(&it->walk);
+    strFree(&it->expanded);
 }
 
 typedef struct visitor {
     hashVisitProc *visit;
     void *arg;
     storeLook look;
+    str expanded; /* a compressed value */
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */
-    const visitor *v = context;
+    visitor *v = context;
     if (elementIsExpired(element, v->look)) return;
-    hashPair pair = pairOf(element);
+    hashPair pair = pairOf(element, &v->expanded);
     v->visit(v->arg, &pair);
 }
 
 uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc *visit, void *arg) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (!objectIsPacked(o)) {
-        hashtable t = tableOf(o);
-        visitor v = {visit, arg, look};
+        hashtable t = hashTableOf(o);
+        visitor v = {.visit = visit, .arg = arg, .look = look};
         cursor &= (UINT64_C(1) << HASHTABLE_CURSOR_BITS) - 1;
-        return hashtableScan(&t, &fields_type, cursor, visitElement, &v);
+        cursor = hashtableScan(&t, &hashFieldsType, cursor, visitElement, &v);
+        strFree(&v.expanded);
+        return cursor;
     }
     hashIterator it;
     hashPair pair;
@@ -609,8 +701,8 @@ static bool visitPacked(void *context, const uint8_t *at) {
 }
 
 static bool visitRandom(void *context, const void *element) {
-    const visitor *v = context;
-    hashPair pair = pairOf(element);
+    visitor *v = context;
+    hashPair pair = pairOf(element, &v->expanded);
     v->visit(v->arg, &pair);
     return true;
 }
@@ -620,7 +712,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
     const void **seen = memNewArray(const void *, hashtableCount(t)), *element;
     size_t size = 0;
     hashtableIterator it;
-    hashtableIteratorInit(&it, t, &fields_type);
+    hashtableIteratorInit(&it, t, &hashFieldsType);
     while ((element = hashtableIteratorNext(&it, NULL))) {
         if (!elementIsExpired(element, v->look)) seen[size++] = element;
         if (fiberPoint(1)) break;
@@ -640,7 +732,7 @@ static void randomVisible(const hashtable *t, size_t count, bool unique, visitor
 void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVisitProc *visit,
                 void *arg) {
     hotCheck(objectType(o) == TYPE_HASH);
-    visitor v = {visit, arg, look};
+    visitor v = {.visit = visit, .arg = arg, .look = look};
     if (objectIsShaped(o)) {
         recordRandom(o, count, unique, visit, arg);
         return;
@@ -649,12 +741,13 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
         randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
         return;
     }
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     if (hashtableVolatileCount(&t)) {
         randomVisible(&t, count, unique, &v);
     } else {
-        randomFromTable(&t, &fields_type, count, unique, visitRandom, &v);
+        randomFromTable(&t, &hashFieldsType, count, unique, visitRandom, &v);
     }
+    strFree(&v.expanded);
 }
 
 /* ------------------------------------------------------------------ expired fields */
@@ -663,10 +756,9 @@ uint64_t hashVisibleCount(const robj *o, storeLook look) {
     hotCheck(objectType(o) == TYPE_HASH);
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
-    hashPair pair;
     uint64_t count = 0;
     hashIteratorInit(&it, o, look);
-    while (hashNext(&it, &pair) && !fiberPoint(1)) count++;
+    while (nextElement(&it) && !fiberPoint(1)) count++; /* it is a table */
     hashIteratorClear(&it);
     return count;
 }
@@ -691,19 +783,19 @@ uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExp
     hotCheck(objectType(o) == TYPE_HASH);
     out->count = out->visited = 0;
     if (!hashTimedCount(o)) return 0;
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     expiredFields d = {now_ms, out};
-    return hashtableScanVolatile(&t, &fields_type, cursor, collectExpired, &d);
+    return hashtableScanVolatile(&t, &hashFieldsType, cursor, collectExpired, &d);
 }
 
 void hashRemoveExpired(robj *o, const hashExpired *expired) {
     hotCheck(objectType(o) == TYPE_HASH);
-    hashtable t = tableOf(o);
+    hashtable t = hashTableOf(o);
     for (unsigned i = 0; i < expired->count; i++) {
         void *element = expired->elements[i];
         beforeElement(objectPointer(o), element);
-        check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
-        elementFree(element, NULL);
+        check(hashtableDeleteEntry(&t, &hashFieldsType, elementHash(element), element));
+        dropElement(element);
     }
     putTable(o, &t);
 }
@@ -718,7 +810,7 @@ static void digestHash(const robj *o, int db_id, storeLook look, digest *to) {
     (void)db_id; /* the same everywhere */
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o, look);
+    hashIteratorInit(&it, o, lookWithoutTouch(look)); /* tells nothing about what is used */
     while (hashNext(&it, &pair)) {
         digest own = {{0}};
         digestMix(&own, pair.field);
@@ -732,7 +824,7 @@ static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(u
 
 static void readElement(const void *element, valueElement *out) {
     out->name = elementField(element);
-    out->value = elementValue(element);
+    out->value = elementValue(element, NULL);
     out->time_ms = elementTime(element);
 }
 
@@ -742,11 +834,11 @@ static uint64_t hashOfField(slice field, bool *is_text) {
 }
 
 static const valueElements fields = {
-    .table_of = tableOfValue, .type = &fields_type, .read = readElement, .hash_of = hashOfField};
+    .table_of = tableOfValue, .type = &hashFieldsType, .read = readElement, .hash_of = hashOfField};
 
 static void freeElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* all entries */
     valueFreer *by = context;
+    if (unlikely(flags & HASHTABLE_MARK)) elementForget(element, by);
     if (!elementGoesWithStore(element, by)) elementFree(element, by);
 }
 
@@ -755,18 +847,28 @@ static void freeLarge(void *value, valueFreer *by) {
     hashtableFree(&t, freeElement, by);
 }
 
+/* References are not copied: their owner knows nothing of this hash. */
+static void *elementCopy(const void *element) {
+    const char *at = elementValuePlace(element);
+    if (unlikely(isCompressedPart(at))) {
+        compressedPart part = partAt(at);
+        compressedPartUse(&part);
+        return elementNewTimed(element, elementTime(element));
+    }
+    return elementNew(elementField(element), valueAt(at, NULL), elementTime(element));
+}
+
 static void *copyTable(const valuePlace *place, const valuePlace *to_place, void *value) {
     (void)place, (void)to_place; /* not needed */
     hashtable from = {value}, to = {NULL};
-    hashtableReserve(&to, &fields_type, hashtableCount(&from));
+    hashtableReserve(&to, &hashFieldsType, hashtableCount(&from));
     hashtableIterator it;
-    hashtableIteratorInit(&it, &from, &fields_type);
+    hashtableIteratorInit(&it, &from, &hashFieldsType);
     const void *element;
     unsigned flags;
     while ((element = hashtableIteratorNext(&it, &flags))) {
-        /* References are not copied: their owner knows nothing of this hash. */
-        void *copy = elementNew(elementField(element), elementValue(element), elementTime(element));
-        hashtableInsert(&to, &fields_type, elementHash(element), copy, flags);
+        void *copy = elementCopy(element);
+        hashtableInsert(&to, &hashFieldsType, elementHash(element), copy, flags);
         if (fiberPoint(1)) break;
     }
     hashtableIteratorClear(&it);
@@ -784,18 +886,18 @@ static size_t elementMemory(const void *element) { return slabClassSize(elementS
 static size_t tableMemory(const valuePlace *at, const void *value, size_t samples) {
     (void)at; /* not needed */
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + sampledMemory(&t, &fields_type, samples, elementMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &hashFieldsType, samples, elementMemory);
 }
 
 static void *moveElement(void *element, compaction *by) { return elementMove(element, by); }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
-    return elementsCompact(value, &fields_type, moveElement, cursor, by);
+    return elementsCompact(value, &hashFieldsType, moveElement, cursor, by);
 }
 
 static void statsOf(const void *value, hashtableStats *out) {
     hashtable t = {(void *)(uintptr_t)value};
-    hashtableStatsRead(&t, &fields_type, out);
+    hashtableStatsRead(&t, &hashFieldsType, out);
 }
 
 const typeOps hashOps = {

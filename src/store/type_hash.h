@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "base/slice.h"
+#include "base/str.h"
 #include "ds/hashtable.h"
 #include "store/object.h"
 #include "store/type.h"
@@ -49,6 +50,8 @@ unsigned hashShapeNumber(const robj *o);
 size_t hashLength(const robj *o);
 /* False if the field is missing. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
 bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value);
+/* The length of its value, which is not expanded; false if the field is missing. */
+bool hashValueLength(const robj *o, slice field, storeLook look, size_t *len);
 /* Prepares the hash for hashSet() with `count` words, alternating field and value: if they would
  * make a listpack too large, converts it to a table first. */
 robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) MUST_USE;
@@ -119,6 +122,7 @@ void hashRemoveExpired(robj *o, const hashExpired *expired);
 typedef struct hashPair {
     slice field, value;
 } hashPair;
+typedef void hashVisitProc(void *arg, const hashPair *pair);
 /* Iterates over all pairs in storage order. The hash must not change meanwhile. Must not be
  * copied. */
 typedef struct hashIterator {
@@ -130,16 +134,21 @@ typedef struct hashIterator {
     unsigned position;
     hashtable table;
     hashtableIterator walk;
+    str expanded; /* the value of a table, if it is compressed */
     char digits[2][NUMBER_TEXT_MAX];
 } hashIterator;
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look);
 /* False at the end. The pair is valid until the next call. */
 bool hashNext(hashIterator *it, hashPair *out);
-/* The same with the field's expiry time, HASH_NO_TIME for none. */
+/* The same without the value, which need not be expanded then. */
+bool hashNextField(hashIterator *it, slice *field);
+/* hashNext() with the field's expiry time, HASH_NO_TIME for none. */
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
+/* Visits adjacent pairs from a random start of a hash that is a table, at most `most` (64); cheap.
+ */
+void hashSampleValues(const robj *o, size_t most, hashVisitProc *sample, void *arg);
 
-typedef void hashVisitProc(void *arg, const hashPair *pair);
 /* Visits pairs from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A
  * packed hash is visited completely. */
 uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc *visit, void *arg);

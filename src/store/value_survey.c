@@ -13,7 +13,9 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "store/compressed.h"
 #include "store/key_prefix.h"
+#include "store/type_hash.h"
 
 /* A prefix is a class if it has so many values, and at least so small a part of all. */
 enum { GROUPS = 2 * SURVEY_CLASSES_MAX, CLASS_VALUES_MIN = 24, CLASS_PART = 400 };
@@ -38,7 +40,8 @@ typedef struct group {
     uint8_t prefix_len;
     bool full; /* samples were left out: new ones replace others */
     char prefix[KEY_PREFIX_MAX];
-    uint64_t values, all_bytes;
+    uint64_t values, all_bytes; /* that were added, or that those stand for */
+    uint64_t offered;           /* samples */
     sample *samples;
     unsigned count, cap;
     size_t bytes; /* of samples */
@@ -110,7 +113,7 @@ static void offerSample(valueSurvey *s, group *g, slice value, bool is_test) {
     if (value.len > SURVEY_VALUE_MAX) value.len = SURVEY_VALUE_MAX;
     if (g->bytes + value.len > SURVEY_CLASS_BYTES) g->full = true;
     if (g->full && g->count) {
-        if (randomUniform(g->values) >= g->count) return;
+        if (randomUniform(g->offered) >= g->count) return;
         removeSample(s, g, (unsigned)randomUniform(g->count));
     }
     putSample(s, g, (sample){memDup(value.ptr, value.len), (uint32_t)value.len, is_test});
@@ -146,6 +149,7 @@ static group *restOf(valueSurvey *s, int db_id) {
 static void mergeInto(valueSurvey *s, group *to, group *from) {
     hotCheck(to != from);
     to->values += from->values;
+    to->offered += from->offered;
     to->all_bytes += from->all_bytes;
     for (unsigned i = 0; i < from->count; i++)
         offerSample(s, to, sliceMake(from->samples[i].bytes, from->samples[i].len),
@@ -182,13 +186,52 @@ static group *groupOf(valueSurvey *s, int db_id, slice prefix) {
     return g ? initGroup(g, db_id, prefix) : NULL;
 }
 
-void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
+/* A value that has this name and stands for `weight` ones. */
+static void addValue(valueSurvey *s, int db_id, slice key, slice name, slice value,
+                     uint64_t weight) {
     group *g = groupOf(s, db_id, keyPrefix(key));
-    s->values++;
+    s->values += weight;
     if (!g) return;
-    g->values++;
-    g->all_bytes += value.len;
-    offerSample(s, g, value, hashBytes(key.ptr, key.len) % TEST_ONE_OF == 0);
+    g->values += weight;
+    g->offered++;
+    g->all_bytes += value.len * weight;
+    offerSample(s, g, value, hashBytes(name.ptr, name.len) % TEST_ONE_OF == 0);
+}
+
+void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
+    addValue(s, db_id, key, key, value, 1);
+}
+
+typedef struct fieldSamples {
+    valueSurvey *survey;
+    int db_id;
+    slice key;
+    size_t min;
+    uint64_t weight;
+    unsigned added;
+} fieldSamples;
+
+static void addField(void *arg, const hashPair *pair) {
+    fieldSamples *f = arg;
+    if (pair->value.len < f->min || pair->value.len > COMPRESSED_TEXT_MAX) return;
+    addValue(f->survey, f->db_id, f->key, pair->field, pair->value, f->weight);
+    f->added++;
+}
+
+unsigned valueSurveyAddObject(valueSurvey *s, int db_id, const robj *o, size_t min) {
+    enum { FIELDS = 32 };
+    if (objectIsTableOfFields(o)) {
+        fieldSamples f = {.survey = s, .db_id = db_id, .key = objectKey(o), .min = min};
+        f.weight = hashLength(o) / FIELDS + 1;
+        hashSampleValues(o, FIELDS, addField, &f);
+        return f.added;
+    }
+    compressedMark mark = compressedSetMark();
+    slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
+    if (text.len >= min && text.len <= COMPRESSED_TEXT_MAX)
+        addValue(s, db_id, objectKey(o), objectKey(o), text, 1);
+    compressedFreeSince(mark);
+    return 0;
 }
 
 static int byBytes(const void *a, const void *b) {
@@ -217,7 +260,7 @@ unsigned valueSurveyEnd(valueSurvey *s) {
             continue;
         }
         mergeInto(s, rest, g);
-        g->values = g->all_bytes = 0;
+        g->values = g->all_bytes = g->offered = 0;
         g->samples = NULL;
     }
     sortGroups(s);

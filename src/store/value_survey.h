@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "store/object.h"
 #include "store/value_codec.h"
 
 enum {
@@ -30,6 +31,10 @@ valueSurvey *valueSurveyNew(size_t bytes_max);
 void valueSurveyFree(valueSurvey *s);
 /* One more value; a key may come again. Less than 1 us, and the copy. */
 void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value);
+/* What can be compressed of an object and has `min` bytes or more: its value, or those of some
+ * fields of a large hash, each of which stands for as many as the hash has for one that is looked
+ * at. Returns the number of such fields. Main thread. */
+unsigned valueSurveyAddObject(valueSurvey *s, int db_id, const robj *o, size_t min);
 /* Ends the collection; returns the number of classes, those with most bytes first. */
 unsigned valueSurveyEnd(valueSurvey *s);
 

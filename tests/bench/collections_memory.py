@@ -5,7 +5,8 @@
     tests/bench/collections_memory.py OURS PEER [--only KIND,...] [--keys N]
 
 OURS and PEER are server binaries; they run on free ports without persistence and hold the same keys, `KIND:NUMBER`: hashes of 6 fields, lists
-and sets of 12 members, sorted sets of 12 members with times as scores, sets of 40 numbers. For each kind: bytes per key (used_memory over that of
+and sets of 12 members, sorted sets of 12 members with times as scores, sets of 40 numbers; or one hash whose fields are sessions in JSON (kind
+`field`: per field, in place of per key, and its length in place of one element). For each kind: bytes per key (used_memory over that of
 the empty server, dictionaries included), its part of PEER's, CPU microseconds of the server per write, per read of the whole value and of one
 element, of random keys at pipeline 100, and seconds until the values are compressed, with value-compression-cpu 50 and
 value-compression-idle-seconds 1. Nothing is read for the second time: all reads of `idle` are cold. Needs Python 3.9, nothing else."""
@@ -14,7 +15,7 @@ import os
 import random
 
 from keyspace import Server, request
-from values import COUNTRIES, WORDS, date, digits, words
+from values import COUNTRIES, WORDS, date, digits, sessions, words
 from values_memory import cpu_of, settle, used
 
 DIFFERENT = 50000
@@ -48,11 +49,13 @@ def ints40(r, number):
 # Values, how they are written and read: as a whole, one element.
 KINDS = {"hash6": (hash6, ("HSET",), ("HGETALL",), ("HGET", "email")), "list12": (list12, ("RPUSH",), ("LRANGE", "0", "-1"), ("LINDEX", "5")),
          "set12": (set12, ("SADD",), ("SMEMBERS",), ("SISMEMBER", "none")), "zset12": (zset12, ("ZADD",), ("ZRANGE", "0", "-1"), ("ZCOUNT", "0", "1")),
+         "field": (lambda r, number: (sessions(r, number),), ("HSET",), ("HGET",), ("HSTRLEN",)),
          "ints40": (ints40, ("SADD",), ("SMEMBERS",), ("SISMEMBER", "7"))}
 
 
-def call(command, key, words_after=()):
-    return request(command[0], key, *command[1:], *words_after)
+def call(command, kind, number, words_after=()):
+    names = ("sessions", f"session:{number}") if kind == "field" else (f"{kind}:{number}",)
+    return request(command[0], *names, *command[1:], *words_after)
 
 
 def measure(binary, kind, stored, keys, mode=None):
@@ -63,11 +66,11 @@ def measure(binary, kind, stored, keys, mode=None):
         write_us = 0.0
         for at in range(0, keys, DIFFERENT):
             numbers = range(at, min(at + DIFFERENT, keys))
-            write_us += cpu_of(server, [call(write, f"{kind}:{n}", stored[n % len(stored)]) for n in numbers]) * len(numbers) / keys
+            write_us += cpu_of(server, [call(write, kind, n, stored[n % len(stored)]) for n in numbers]) * len(numbers) / keys
         seconds = settle(server, keys) if mode == "idle" else 0
         per_key = (used(server) - empty) / keys
         chosen = random.Random(5).sample(range(keys), min(2 * READS, keys))
-        us = [cpu_of(server, [call(read, f"{kind}:{n}") for n in numbers])
+        us = [cpu_of(server, [call(read, kind, n) for n in numbers])
               for read, numbers in ((whole, chosen[::2]), (one, chosen[1::2]))]
         return per_key, write_us, us[0], us[1], seconds
 

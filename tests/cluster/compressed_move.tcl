@@ -3,7 +3,8 @@
 # Atomic slot migration of values that are compressed in memory: the target gets plain ones, also of keys that are
 # compressed, stored plain and written while they move.
 
-set ::types {rec list set ints zset str}
+# `big` is a hash that is a table: each of its four values is compressed by itself.
+set ::types {rec list set ints zset str big}
 
 proc words_for {i} {lmap n {0 1 2 3 4 5 6 7 8 9} {format "customer:%05d of the European branch office" [expr {$i + $n}]}}
 
@@ -16,6 +17,7 @@ proc fill_slot {} {
         r sadd "{06S}ints:$i" {*}[lmap n {1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20} {expr {10000000000 + $n * 3 + $i}}]
         r zadd "{06S}zset:$i" {*}[concat {*}[lmap word $words {list [incr score] $word}]]
         r set "{06S}str:$i" [join $words]
+        foreach n {0 1 2 3} {r hset "{06S}big:$i" f$n "$n $i [join [lrange $words $n $n+3]]"}
     }
 }
 
@@ -35,7 +37,7 @@ start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
         fill_slot
         compress_slot 1
         set packed [info_field compressed_values]
-        assert_equal 360 $packed
+        assert_equal [expr {6 * 60 + 4 * 60}] $packed
         hold_pause 0 1
         set name [move 0 1 0 0]
         for {set i 0} {$i < 60} {incr i 2} {
@@ -45,6 +47,10 @@ start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
             r sadd "{06S}ints:$i" 7
             r zincrby "{06S}zset:$i" 100 [lindex [words_for $i] 4]
             r append "{06S}str:$i" x
+            r hset "{06S}big:$i" f0 x f4 y
+            r hpexpire "{06S}big:$i" 1000000 fields 1 f1
+            r hdel "{06S}big:$i" f2
+            r debug compress "{06S}big:$i"
             r hgetall "{06S}rec:[expr {$i + 1}]"
             r expire "{06S}list:[expr {$i + 1}]" 100000
             r debug compress "{06S}rec:$i"
@@ -61,6 +67,7 @@ start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
         wait_for_condition 600 20 {[info_field compressed_values] == 0} else {fail "[info_field compressed_values] left"}
         assert_equal OK [r debug hash-shapes]
         assert_equal OK [r -1 debug hash-shapes]
+        assert_equal "3 5 [join [lrange [words_for 5] 3 6]]" [r -1 hget "{06S}big:5" f3]
         foreach {i key} {4 rec:4 5 rec:5} {assert_equal $i [r -1 hget "{06S}$key" number]}
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random commands about strings on a server that compresses values, beside one that does not.
+"""Random commands about strings and large hashes on a server that compresses values, beside one that does not.
 
     compressed_strings.py SERVER [TWIN] [--steps N] [--seed N] [--cuts N]
 
@@ -16,6 +16,7 @@ import time
 from servers import Server
 
 KEYS = [f"r:{i}" for i in range(120)] + [f"other:{i}" for i in range(30)] + [f"plain{i}" for i in range(10)]
+HASHES = [f"h:{i}" for i in range(8)] + ["g:0", "g:1"]
 PAGE, FUTURE_MS = 200, 4000000000000
 MODES = ("no", "idle", "always")
 
@@ -81,6 +82,31 @@ def words(rng):
     return rng.choice(choices)()
 
 
+def hash_words(rng):
+    """One command about a hash."""
+    key, other, when, value = rng.choice(HASHES), rng.choice(HASHES), FUTURE_MS + rng.randrange(10**6), text
+    field, second = f"f{rng.randrange(60)}", f"f{rng.randrange(60)}"
+    choices = [
+        *[lambda: ["HSET", key, *(word for _ in range(rng.randrange(1, 6)) for word in (f"f{rng.randrange(60)}", value(rng)))]] * 4,
+        *[lambda: ["HGET", key, field]] * 4, lambda: ["HMGET", key, field, second, field], lambda: ["HSTRLEN", key, field],
+        lambda: ["HEXISTS", key, field], lambda: ["HSETNX", key, field, value(rng)], lambda: ["HDEL", key, field, second], lambda: ["HLEN", key],
+        lambda: ["HINCRBY", key, field, 3], lambda: ["HINCRBYFLOAT", key, field, "1.5"], lambda: ["HGETDEL", key, "FIELDS", 1, field],
+        lambda: ["HPEXPIREAT", key, when, "FIELDS", 2, field, second], lambda: ["HPERSIST", key, "FIELDS", 1, field],
+        lambda: ["HPEXPIRETIME", key, "FIELDS", 2, field, second], lambda: ["HGETEX", key, "PXAT", when, "FIELDS", 1, field],
+        lambda: ["HGETEX", key, "PERSIST", "FIELDS", 1, field], lambda: ["HSETEX", key, "PXAT", when, "FIELDS", 1, field, value(rng)],
+        lambda: ["HSETEX", key, rng.choice(["FNX", "FXX"]), "KEEPTTL", "FIELDS", 1, field, value(rng)],
+        lambda: ["SORT", "list", "BY", "nosort", "GET", f"h:*->{field}"], lambda: ["DEBUG", "DIGEST-VALUE", key],
+        lambda: ["COPY", key, other, "REPLACE"] if rng.random() < 0.2 else ["HGET", other, field],
+        lambda: ["RENAME", key, other] if rng.random() < 0.2 else ["HGET", other, second],
+        lambda: ["DEL", key] if rng.random() < 0.1 else ["HSTRLEN", other, second],
+        lambda: ["PEXPIREAT", key, when], lambda: ["PERSIST", key],
+        lambda: ["EVAL", "local a = redis.call('hget', KEYS[1], ARGV[1]); redis.call('hset', KEYS[1], ARGV[1], 'x'); return a", 1, key, field],
+        lambda: ["EVAL", "local d = redis.call('dump', KEYS[1]); if not d then return 0 end return redis.call('restore', KEYS[2], 0, d, 'REPLACE')", 2, key,
+                 other] if rng.random() < 0.2 else ["HGET", key, second],
+    ]
+    return rng.choice(choices)()
+
+
 def is_same(ours, theirs):
     """A reload forgets which texts were written in place."""
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
@@ -101,7 +127,7 @@ def page(rng):
         if rng.random() < 0.03:
             commands += [["MULTI"], *(words(rng) for _ in range(rng.randrange(1, 5))), ["EXEC"]]
         else:
-            commands.append(words(rng))
+            commands.append(hash_words(rng) if rng.random() < 0.3 else words(rng))
     return commands
 
 
@@ -117,11 +143,12 @@ def disturb(rng, subject, replica):
     """What must not be seen: settings, single values, dictionaries, saves, reloads."""
     client = subject.client
     requests = [["DEBUG", "COMPRESS", rng.choice(KEYS)] for _ in range(30)]
+    requests += [["DEBUG", "COMPRESS", rng.choice(HASHES)] for _ in range(2)]
     chance = rng.random()
     if chance < 0.1:
         requests.append(["CONFIG", "SET", "value-compression", rng.choice(MODES), "value-compression-min-bytes", rng.choice([32, 64, 300])])
     elif chance < 0.13:
-        prefix, sample = rng.choice(["r:", "other:", ""]), "".join(record(rng) for _ in range(4))
+        prefix, sample = rng.choice(["r:", "other:", "h:", ""]), "".join(record(rng) for _ in range(4))
         requests.append(["DEBUG", "VALUE-DICTIONARY", prefix, sample])
     elif chance < 0.16:
         requests += [["CONFIG", "SET", "snapshot-mode", rng.choice(["fork", "inline"])], [rng.choice(["BGSAVE", "BGREWRITEAOF"])]]
@@ -149,7 +176,7 @@ def run(subject, twin, replica, options):
         server.client("RPUSH", "list", 1, 2, 3)
     replica.client("REPLICAOF", "127.0.0.1", subject.port)
     wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "no synchronisation")
-    for prefix in ("r:", "other:"):
+    for prefix in ("r:", "other:", "h:"):
         subject.client("DEBUG", "VALUE-DICTIONARY", prefix, record(rng))
     made = 0
     for number in range(pages):
@@ -164,7 +191,8 @@ def run(subject, twin, replica, options):
             made += int(subject.info("stats")["values_compressed"])
             subject.cut()
             wait_for(lambda: subject.client("PING") == b"PONG", "it does not load")
-            subject.client.many([["CONFIG", "SET", "value-compression", rng.choice(MODES)], ["DEBUG", "VALUE-DICTIONARY", "r:", record(rng)]])
+            subject.client.many([["CONFIG", "SET", "value-compression", rng.choice(MODES)], ["DEBUG", "VALUE-DICTIONARY", "r:", record(rng)],
+                                 ["DEBUG", "VALUE-DICTIONARY", "h:", record(rng)]])
             wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "no synchronisation")
         if number % 40 == 39 or number in cuts or number == pages - 1:
             found = digests(subject, twin, replica)
@@ -185,7 +213,7 @@ def main():
     parser.add_argument("--cuts", type=int, default=3)
     options = parser.parse_args()
     print("seed", options.seed, flush=True)
-    servers, common = [], ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
+    servers, common = [], ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--hash-max-listpack-entries", "8")
     try:
         servers.append(Server(options.server, *common, "--appendonly", "yes", "--value-compression", "always", "--value-compression-min-bytes", "32",
                               "--value-compression-idle-seconds", "1"))

@@ -5,6 +5,7 @@
 
 int test_compact(void);
 int test_compressed(void);
+int test_compressed_fields(void);
 int test_compressed_packed(void);
 int test_db(void);
 int test_dictionary(void);
@@ -37,6 +38,7 @@ int main(void) {
     int failed = 0;
     failed += test_compact();
     failed += test_compressed();
+    failed += test_compressed_fields();
     failed += test_compressed_packed();
     failed += test_db();
     failed += test_dictionary();

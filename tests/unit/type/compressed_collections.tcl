@@ -641,8 +641,6 @@ start_server {tags {hash set zset list with:zstd} overrides {enable-debug-comman
 
     test {large collections, values with TTLs of members, and what gains nothing, are left alone} {
         r flushall
-        r hset hash:1 {*}[pairs 1]
-        r hexpire hash:1 10000 fields 1 field-1-1
         r sadd set:1 {*}[members 1 10]
         r sexpire set:1 10000 members 1 [member 1]
         r zadd zset:1 {*}[scored 1 10]
