@@ -9,19 +9,31 @@
 #include "store/store.h"
 
 /* DEBUG COMPRESS key. Compresses its value now, used or not. Reply: 1 if it is compressed, with the
- * current dictionary of its class if that is better than the one before, else 0. */
+ * current dictionary of its class if that is better than the one before, else 0. The number of
+ * nodes of a stream or long list that are compressed then. */
 void debugCompress(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
     if (!o) return;
+    if (compressedHasNodes(o)) {
+        nodesVisit v = {.min = 1, .idle = true, .whole = true, .deadline_us = INT64_MAX};
+        (void)storeCompressNodes(c->db, o, &v); /* there is no deadline */
+        replyInteger(c, (int64_t)compressedNodesOf(o));
+        return;
+    }
     bool compressed = storeCompressKey(c->db, o, 1) || objectIsCompressed(o);
     replyInteger(c, compressed);
 }
 
-/* DEBUG COMPRESSED key. Reply: the number of the dictionary its value is compressed with, or 0. */
+/* DEBUG COMPRESSED key. Reply: the number of the dictionary its value is compressed with, or 0. The
+ * number of nodes of a stream or long list that are compressed. */
 void debugCompressed(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
+    if (o && compressedHasNodes(o)) {
+        replyInteger(c, (int64_t)compressedNodesOf(o));
+        return;
+    }
     if (o) replyInteger(c, objectIsCompressed(o) ? compressedRead(o).dictionary : 0);
 }
 

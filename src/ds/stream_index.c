@@ -17,7 +17,7 @@ static void readPlace(streamPlace *p) {
     idCursorRead(&p->at, &entry);
     p->key = entry.id;
     p->node = (streamNode *)(uintptr_t)entry.value[0];
-    hotCheck(p->node->used <= p->node->cap);
+    hotCheck(p->node->coded || p->node->used <= p->node->cap);
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -117,6 +117,7 @@ void streamNodesRemove(stream *s, streamId key, const streamNode *n) {
     if (n == s->tail) {
         streamPlace last;
         check(streamSeekBack(s, STREAM_ID_MAX, &last));
+        streamOpenNode(s, &last); /* the tail is not coded */
         s->tail = last.node;
         s->tail_key = last.key;
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/random.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/memory.h"
@@ -26,6 +27,8 @@ enum {
     STEP_US = 500,      /* of sampling, in each run of the cron */
     STEP_KEYS = 32,     /* between two looks at the clock */
     ROUND_KEYS = 16384, /* keys to sample, if there are so many */
+    FEW_KEYS = 512,     /* fewer are looked at more than once, for the nodes of long values */
+    LOOK_NODES = 2,     /* of such a value, at each look */
     ROUND_REST_MS = 60 * 1000,
     SMALL_REST_MS = 2000, /* if no class has been found or is left to try */
     NOTES = 2 * SURVEY_CLASSES_MAX,
@@ -134,7 +137,7 @@ static void beginRound(void) {
     check(!trainer.survey);
     size_t bytes = memoryMost() / SAMPLES_PART;
     trainer.keys = keyspaceKeyCount(keyspaceMain());
-    if (trainer.keys < SURVEY_SAMPLES_MIN) {
+    if (trainer.keys == 0) {
         trainer.rest_until_ms = clockMonoMs() + SMALL_REST_MS;
         return;
     }
@@ -146,14 +149,51 @@ static void beginRound(void) {
     trainer.state = SAMPLING;
 }
 
+/* True for a text that may be compressed. */
+static bool isCompressible(slice text) {
+    return text.len >= (size_t)engineConf.value_compression_min_bytes &&
+           text.len <= COMPRESSED_TEXT_MAX;
+}
+
+/* A value with nodes, whose texts are samples. */
+typedef struct nodeSamples {
+    slice key;
+    int db_id;
+    slice texts[LOOK_NODES]; /* copies */
+    unsigned count;
+} nodeSamples;
+
+static void addNode(void *arg, slice text) {
+    nodeSamples *samples = arg;
+    hotCheck(samples->count < LOOK_NODES);
+    if (!isCompressible(text)) return;
+    samples->texts[samples->count++] = sliceMake(memDup(text.ptr, text.len), text.len);
+}
+
+/* Each of the nodes stands for an equal part of all. */
+static void addNodes(const robj *o, int db_id) {
+    nodeSamples samples = {.key = objectKey(o), .db_id = db_id};
+    uint64_t nodes =
+        compressedSampleNodes(o, randomUniform(UINT64_MAX), LOOK_NODES, addNode, &samples);
+    for (unsigned i = 0; i < samples.count; i++) {
+        valueSurveyAddPart(trainer.survey, db_id, samples.key, samples.texts[i],
+                           1 + nodes / LOOK_NODES);
+        memFree((void *)(uintptr_t)samples.texts[i].ptr);
+    }
+}
+
 static void addSample(void *arg, const robj *o) {
     int db_id = *(const int *)arg;
     trainer.looks++;
+    if (compressedHasNodes(o)) {
+        addNodes(o, db_id);
+        if (trainer.looks_wanted < FEW_KEYS) trainer.looks_wanted = FEW_KEYS;
+        return;
+    }
+    if (trainer.looks > trainer.keys) return; /* it has been added */
     compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
-    if (text.len >= (size_t)engineConf.value_compression_min_bytes &&
-        text.len <= COMPRESSED_TEXT_MAX)
-        valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
+    if (isCompressible(text)) valueSurveyAdd(trainer.survey, db_id, objectKey(o), text);
     compressedFreeSince(mark);
 }
 

@@ -336,23 +336,29 @@ static compressedValue describe(const robj *o, size_t len) {
     return (compressedValue){.raw = objectForm(o) != FORM_EMBED, .len = len, .count = countOf(o)};
 }
 
-robj *compressedMake(const robj *o, int db_id) {
+slice compressedPack(const valueDictionary *d, slice text, size_t most) {
     hotCheck(threadIsMain());
     static char room[COMPRESSED_TEXT_MAX]; /* pages that are not used take no memory */
+    check(text.len <= sizeof(room));
+    size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    return len <= most ? sliceMake(room, len) : SLICE("");
+}
+
+robj *compressedMake(const robj *o, int db_id) {
+    hotCheck(threadIsMain());
     const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
     check(d != NULL);
     uint64_t began = clockTicks();
     compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
-    check(text.len <= sizeof(room));
     compressedValue v = describe(o, text.len);
     size_t most = memoryWanted(o, &v);
-    size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    slice packed = compressedPack(d, text, most);
     compressedFreeSince(mark);
     robj *made = NULL;
-    if (len && memoryWith(o, &v, len) <= most) {
+    if (packed.len && memoryWith(o, &v, packed.len) <= most) {
         v.dictionary = dictionaryId(d);
-        v.packed = sliceMake(room, len);
+        v.packed = packed;
         made = build(objectKey(o), objectType(o), objectExpire(o), objectAccess(o), &v);
     }
     make_ticks += clockTicks() - began;
@@ -453,4 +459,5 @@ void compressedGetReport(compressedReport *out) {
 void compressedResetStats(void) {
     all.made = all.futile = all.shown = all.restored = 0;
     make_ticks = expand_ticks = 0;
+    compressedResetNodesStats();
 }

@@ -12,7 +12,10 @@
 #include "store/db_priv.h"
 #include "store/dictionary.h"
 
-enum { BATCH = 64 }; /* objects that are fetched from memory together, and the clock read once */
+enum {
+    BATCH = 64,     /* objects that are fetched from memory together, and the clock read once */
+    ROUNDED_S = 61, /* the clock of LFU counts minutes */
+};
 
 typedef struct foundObject {
     robj *o;
@@ -20,8 +23,12 @@ typedef struct foundObject {
 } foundObject;
 
 static struct {
-    bool runs;  /* in the midst of a pass */
-    bool whole; /* which tries all idle values */
+    bool runs;             /* in the midst of a pass */
+    bool whole;            /* which tries all idle values */
+    bool nodes;            /* which visits the nodes of lists and streams */
+    int64_t nodes_ms[2];   /* when the last pass of this kind began, and the one before it, */
+    int64_t nodes_end_ms;  /* and when the last one ended; 0: none */
+    nodesVisit node_visit; /* to the nodes of the object before `at`, if it continues */
     int db;
     uint64_t cursor;
     int64_t began_ms, last_ms; /* this pass and the previous one; 0: none */
@@ -66,8 +73,26 @@ static bool isDue(const robj *o, int64_t idle_s) {
     int64_t idle = accessIdleSeconds(o);
     if (idle < idle_s) return false;
     if (walk.whole) return true;
-    enum { ROUNDED_S = 61 }; /* the clock of LFU counts minutes */
     return idle <= idle_s + (storeNow.now_ms - walk.last_ms) / 1000 + ROUNDED_S;
+}
+
+/* True if this pass visits the nodes of the object. If it was used last before the two last passes
+ * of this kind, the first one has marked its nodes and the second one has tried them. */
+static bool areNodesDue(const robj *o) {
+    if (!walk.nodes) return false;
+    if (walk.whole || !walk.nodes_ms[1]) return true;
+    return accessIdleSeconds(o) <= (storeNow.now_ms - walk.nodes_ms[1]) / 1000 + ROUNDED_S;
+}
+
+/* Visits the nodes of the object; true: some remain at the deadline. */
+static bool tryNodes(db *d, const robj *o, const compressPlan *plan, int64_t deadline_us) {
+    nodesVisit *v = &walk.node_visit;
+    if (!v->continues && !areNodesDue(o)) return false;
+    v->min = plan->min;
+    v->idle = accessIdleSeconds(o) >= plan->idle_s;
+    v->whole = walk.whole;
+    v->deadline_us = deadline_us;
+    return storeCompressNodes(d, o, v);
 }
 
 /* Collects what is in the next buckets of the database. */
@@ -97,7 +122,20 @@ static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
     walk.suspended = false;
     while (walk.at < walk.count) {
         const foundObject *f = &walk.found[walk.at++];
-        if (resumed && !isStillStored(d, f)) continue;
+        if (resumed && !isStillStored(d, f)) {
+            walk.node_visit.continues = false;
+            continue;
+        }
+        if (compressedHasNodes(f->o)) {
+            if (tryNodes(d, f->o, plan, deadline_us)) {
+                walk.at--;
+                suspend(resumed);
+                return;
+            }
+            if (clockMonoUs() < deadline_us) continue;
+            suspend(resumed);
+            return;
+        }
         if (objectIsCompressed(f->o) && !walk.whole) continue;
         if (!isDue(f->o, plan->idle_s) || !compressedMayGain(f->o, d->id, plan->min)) continue;
         (void)storeCompressKey(d, f->o, plan->min); /* or it gains nothing */
@@ -124,12 +162,20 @@ static bool begin(const compressPlan *plan) {
     walk.generation = generation;
     walk.min = plan->min;
     walk.idle_s = plan->idle_s;
+    /* Visits to a node are an idle time apart: what is marked in between has not been idle. */
+    walk.nodes = other || storeNow.now_ms - walk.nodes_end_ms >= plan->idle_s * 1000;
     return true;
 }
 
 static void end(void) {
     walk.runs = false;
     walk.last_ms = walk.began_ms;
+    if (walk.nodes) {
+        walk.nodes_ms[1] = walk.nodes_ms[0];
+        walk.nodes_ms[0] = walk.began_ms;
+        walk.nodes_end_ms = storeNow.now_ms;
+    }
+    walk.node_visit = (nodesVisit){.min = 0};
     memFree(walk.found);
     walk.found = NULL;
     walk.cap = walk.count = walk.at = 0;

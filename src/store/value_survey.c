@@ -17,8 +17,8 @@
 
 /* A prefix is a class if it has so many values, and at least so small a part of all. */
 enum { GROUPS = 2 * SURVEY_CLASSES_MAX, CLASS_VALUES_MIN = 24, CLASS_PART = 400 };
-/* The values of one of so many keys are not trained on: whether by its name, as a key may have been
- * sampled more than once. */
+/* The values of one of so many keys are not trained on: whether by its name, or by the bytes of a
+ * part of a value, as they may have been sampled more than once. */
 enum { TEST_ONE_OF = 4 };
 /* Values that a quick trial compresses. */
 enum { QUICK_TESTS = 100 };
@@ -38,7 +38,8 @@ typedef struct group {
     uint8_t prefix_len;
     bool full; /* samples were left out: new ones replace others */
     char prefix[KEY_PREFIX_MAX];
-    uint64_t values, all_bytes;
+    uint64_t values, all_bytes; /* with their weights */
+    uint64_t offers;            /* samples that were offered */
     sample *samples;
     unsigned count, cap;
     size_t bytes; /* of samples */
@@ -108,9 +109,10 @@ static void keepWithin(valueSurvey *s) {
 /* Keeps a copy of the value, if it is among the random choice of its group. */
 static void offerSample(valueSurvey *s, group *g, slice value, bool is_test) {
     if (value.len > SURVEY_VALUE_MAX) value.len = SURVEY_VALUE_MAX;
+    g->offers++;
     if (g->bytes + value.len > SURVEY_CLASS_BYTES) g->full = true;
     if (g->full && g->count) {
-        if (randomUniform(g->values) >= g->count) return;
+        if (randomUniform(g->offers) >= g->count) return;
         removeSample(s, g, (unsigned)randomUniform(g->count));
     }
     putSample(s, g, (sample){memDup(value.ptr, value.len), (uint32_t)value.len, is_test});
@@ -182,13 +184,22 @@ static group *groupOf(valueSurvey *s, int db_id, slice prefix) {
     return g ? initGroup(g, db_id, prefix) : NULL;
 }
 
-void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
+static void addTo(valueSurvey *s, int db_id, slice key, slice value, uint64_t weight, slice named) {
+    hotCheck(weight > 0);
     group *g = groupOf(s, db_id, keyPrefix(key));
-    s->values++;
+    s->values += weight;
     if (!g) return;
-    g->values++;
-    g->all_bytes += value.len;
-    offerSample(s, g, value, hashBytes(key.ptr, key.len) % TEST_ONE_OF == 0);
+    g->values += weight;
+    g->all_bytes += weight * value.len;
+    offerSample(s, g, value, hashBytes(named.ptr, named.len) % TEST_ONE_OF == 0);
+}
+
+void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
+    addTo(s, db_id, key, value, 1, key);
+}
+
+void valueSurveyAddPart(valueSurvey *s, int db_id, slice key, slice part, uint64_t weight) {
+    addTo(s, db_id, key, part, weight, part);
 }
 
 static int byBytes(const void *a, const void *b) {

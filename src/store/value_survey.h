@@ -30,13 +30,15 @@ valueSurvey *valueSurveyNew(size_t bytes_max);
 void valueSurveyFree(valueSurvey *s);
 /* One more value; a key may come again. Less than 1 us, and the copy. */
 void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value);
+/* A part of a value, as a value of its own: it stands for as many as `weight` says. */
+void valueSurveyAddPart(valueSurvey *s, int db_id, slice key, slice part, uint64_t weight);
 /* Ends the collection; returns the number of classes, those with most bytes first. */
 unsigned valueSurveyEnd(valueSurvey *s);
 
 typedef struct surveyClass {
     int db_id;
     slice prefix;     /* borrowed from the survey */
-    uint64_t values;  /* that were added */
+    uint64_t values;  /* that were added, with their weights */
     uint64_t bytes;   /* of them */
     unsigned samples; /* that were kept */
 } surveyClass;
