@@ -69,13 +69,14 @@ void quicklistNoteRead(quicklistNode *n) {
 /* Codes a node if that gains enough. */
 static void codeNode(quicklistNode *n, const nodeVisit *v) {
     hotCheck(!n->frozen);
-    size_t memory = memSizeOf(n->bytes), most = codedMemoryMost(memory);
+    bool was_coded = quicklistIsCoded(n); /* with another dictionary: this one need not be better */
+    size_t most = codedMemoryMost(was_coded ? memGoodSize(n->size) : memSizeOf(n->bytes));
     uint8_t *expanded = n->compressed ? memAlloc(n->size) : NULL;
     if (expanded) quicklistExpandNode(n, expanded);
     slice text = textIn(n, expanded ? expanded : n->bytes);
     slice coded = most ? v->code(v->arg, text, most - CODED_HEAD) : SLICE("");
     size_t size = CODED_HEAD + coded.len;
-    bool gains = coded.len && (quicklistIsCoded(n) || memGoodSize(size) <= most);
+    bool gains = coded.len && memGoodSize(size) <= most;
     n->marked = 0;
     n->futile = !gains;
     if (gains) {

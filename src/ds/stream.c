@@ -222,7 +222,10 @@ bool streamDelete(stream *s, streamId id) {
     streamPlace p;
     streamEntry e;
     if (!nodeFor(s, id, &p)) return false;
-    if (unlikely(p.node->coded) && !streamHas(s, id)) return false;
+    if (unlikely(p.node->coded)) {
+        if (!streamHas(s, id)) return false;
+        check(nodeFor(s, id, &p)); /* it may be another node now: streamHas() has read it */
+    }
     openNode(s, &p);
     streamNode *n = p.node;
     if (!streamNodeSeek(n, p.key, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;

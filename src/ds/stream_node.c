@@ -102,13 +102,14 @@ slice streamNodeText(const streamNode *n) {
 
 streamNode *streamNodeCode(streamNode *n, const nodeVisit *v) {
     hotCheck(n->used <= NODE_TEXT_MAX + sizeof(*n));
-    size_t most = codedMemoryMost(n->cap);
+    /* A dictionary in place of another one need not be better. */
+    size_t most = codedMemoryMost(n->coded ? memory->usable(n->used) : n->cap);
     streamNode *plain = n->coded ? streamNodeExpand(n) : n;
     slice text = streamNodeText(plain), coded = SLICE("");
     if (most > sizeof(*n) + CODED_HEAD)
         coded = v->code(v->arg, text, most - sizeof(*n) - CODED_HEAD);
     size_t size = sizeof(*n) + CODED_HEAD + coded.len;
-    bool gains = coded.len && (n->coded || memory->usable(size) <= most);
+    bool gains = coded.len && memory->usable(size) <= most;
     n->marked = 0;
     n->futile = !gains;
     streamNode *made = gains ? streamNodeAlloc(size) : NULL;

@@ -192,10 +192,14 @@ def main(text=__doc__, *settings):
                               "--value-compression-idle-seconds", "1"))
         servers.append(Server(options.twin or options.server, *common))
         servers.append(Server(options.server, *common, "--value-compression", "idle", "--value-compression-idle-seconds", "1"))
-        passed, failed, made = run(*servers, options)
+        try:
+            passed, failed, made = run(*servers, options)
+        except ConnectionError as lost:
+            print(lost)
+            passed, failed, made = 0, 1, 0
         print(f"{COUNTED}: {made}")
         if failed:
-            print(servers[0].last_lines())
+            print(servers[0].last_lines(700))
     finally:
         for server in servers:
             server.stop()
