@@ -103,6 +103,8 @@ bool streamHas(const stream *s, streamId id);
 /* A node of a stream. */
 typedef struct streamPlace {
     idCursor at; /* private; without leaf: the tail, and the cursor cannot move from it */
+    const struct streamIndex *index; /* of the cursor, and its version then */
+    uint32_t version;
     streamId key;
     streamNode *node;
 } streamPlace;

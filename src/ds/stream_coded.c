@@ -4,7 +4,8 @@
  *
  * Invariant: the tail is not coded, so appending and reading new entries cost what they always do.
  * Coding or expanding a node is no change of the stream: a frozen stream does not see it, and
- * cursors remain valid, as they read copies of coded nodes. Main thread only. */
+ * cursors remain valid, as they read copies of coded nodes, and find their place in the index anew
+ * when a node has been replaced. Main thread only. */
 #include "ds/stream_private.h"
 
 void streamOpenNode(stream *s, streamPlace *p) {

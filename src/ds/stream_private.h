@@ -14,6 +14,7 @@
 typedef struct streamIndex {
     idTree nodes;        /* by first id; one value: the node's address */
     size_t node_bytes;   /* memory of all nodes */
+    uint32_t version;    /* another one when a node has been replaced: cursors are found anew */
     streamId compact_at; /* where streamCompact() continues */
 } streamIndex;
 

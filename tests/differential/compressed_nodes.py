@@ -90,7 +90,7 @@ def words(rng):
     choices = [
         lambda: ["DUMP", rng.choice(LISTS)], lambda: ["COPY", key, other, "REPLACE"], lambda: ["COPY", key, other], lambda: ["RENAME", key, other],
         lambda: ["TYPE", key], lambda: ["OBJECT", "ENCODING", key], lambda: ["PEXPIREAT", key, when], lambda: ["PERSIST", key],
-        lambda: ["MOVE", key, 3], lambda: ["DEL", key] if rng.random() < 0.3 else ["TOUCH", key], lambda: ["UNLINK", key] if rng.random() < 0.3 else ["TTL", key],
+        lambda: ["MOVE", key, 3], lambda: ["DEL", key] if rng.random() < 0.3 else ["TOUCH", key], lambda: ["UNLINK", key] if rng.random() < 0.3 else ["PEXPIRETIME", key],
         lambda: ["EVAL", "local d = redis.call('dump', KEYS[1]); if not d then return 0 end return redis.call('restore', KEYS[2], 0, d, 'REPLACE')", 2, key,
                  other],
         lambda: ["LRANGE", rng.choice(STREAMS), 0, 1], lambda: ["XLEN", rng.choice(LISTS)],
