@@ -79,6 +79,7 @@ quorum_kinds() {
         tests/proofs/quorum.py --runs "$quorum_kind_runs" --seconds 60 --jobs 2 $kind || return 1
     done
 }
+nodes() { made "$1" build && tests/differential/compressed_nodes.py "build/$1/valkey-server" --steps "$2" --cuts 20; }
 strings() { made "$1" build && tests/differential/compressed_strings.py "build/$1/valkey-server" --steps "$2" --cuts 30; }
 arm64() { MAKE=$make tests/arm64.sh; }
 
@@ -173,6 +174,7 @@ long_work() {
     possible isolated fits $((quorum_runs * 35 + 60)) phase "replication-quorum in real clusters" quorum_proof
     fits 300 phase "C tests release" c_tests release
     fits 400 phase "compressed strings, asan" strings asan "$string_steps"
+    fits 200 phase "compressed nodes, asan" nodes asan "$((string_steps / 10))"
     fits $((fuzz_seconds * 10 + 30)) phase "fuzz, long" fuzz "$fuzz_seconds"
     possible isolated fits $((quorum_kind_runs * 175 + 60)) phase "replication-quorum over TLS, on disk, with Sentinels" quorum_kinds
     fits $((soak_seconds * 3 + 120)) phase "clients of changing I/O threads, asan" soak asan --seconds "$((soak_seconds * 3))"

@@ -10,11 +10,17 @@
 
 /* DEBUG COMPRESS key. Compresses its value now, used or not; in a large hash those of its fields.
  * Reply: 1 if it is compressed, with the current dictionary of its class if that is better than the
- * one before, else 0. */
+ * one before, else 0. The number of nodes of a stream or long list that are compressed then. */
 void debugCompress(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
     if (!o) return;
+    if (compressedHasNodes(o)) {
+        nodesVisit v = {.min = 1, .idle = true, .whole = true, .deadline_us = INT64_MAX};
+        (void)storeCompressNodes(c->db, o, &v); /* there is no deadline */
+        replyInteger(c, (int64_t)compressedNodesOf(o));
+        return;
+    }
     bool compressed = objectIsTableOfFields(o)
                           ? storeCompressFields(c->db, (robj *)(uintptr_t)o, 1)
                           : storeCompressKey(c->db, o, 1) || objectIsCompressed(o);
@@ -22,12 +28,15 @@ void debugCompress(ctx *c) {
 }
 
 /* DEBUG COMPRESSED key. Reply: the number of the dictionary its value, or one of its fields' in a
- * large hash, is compressed with, or 0. */
+ * large hash, is compressed with, or 0. The number of nodes of a stream or long list that are
+ * compressed. */
 void debugCompressed(ctx *c) {
     hotCheck(c->argc == 3);
     const robj *o = debugFind(c);
     if (!o) return;
-    if (objectIsTableOfFields(o)) {
+    if (compressedHasNodes(o)) {
+        replyInteger(c, (int64_t)compressedNodesOf(o));
+    } else if (objectIsTableOfFields(o)) {
         replyInteger(c, hashDictionary(o));
     } else {
         replyInteger(c, objectIsCompressed(o) ? compressedRead(o).dictionary : 0);

@@ -4,23 +4,19 @@
  *
  * Invariant: no node is empty; `size` is the uncompressed size of a node's content. With depth d,
  * the first d and the last d nodes are uncompressed, and all others are compressed, except while
- * they are changed or if compression saves too little. Nodes are split and merged as in Valkey, so
- * that the same commands produce the same nodes. ANY_THREAD that owns the list.
+ * they are changed or if compression saves too little. Nodes that are not used may be compressed by
+ * a codec, too, but never the first and the last one (quicklist_coded.c). Nodes are split and
+ * merged as in Valkey, so that the same commands produce the same nodes. ANY_THREAD that owns the
+ * list.
  *
  * A listpack begins where its block begins, except that of the head: the unused part of its block
  * may be in front of it, `room` bytes, where entries are added and removed without moving the
  * others. The block has the same size as otherwise. Functions that change the head in another way,
  * or give it another place, close the room first. */
-#include "ds/quicklist.h"
-
 #include <lzf.h>
 
-#include "base/alloc.h"
-#include "base/assert.h"
-#include "base/bytes.h"
 #include "base/fiber.h"
-#include "base/hash.h"
-#include "ds/hashtable.h"
+#include "ds/quicklist_private.h"
 
 enum {
     COUNTED_NODE_BYTES_MAX = 8192, /* limit of a listpack whose entries are limited by number */
@@ -28,27 +24,6 @@ enum {
     COMPRESS_FROM = 48,            /* minimum size in bytes */
     COMPRESS_GAIN_MIN = 8,
 };
-
-struct quicklistNode {
-    quicklistNode *prev, *next;
-    uint8_t *bytes;      /* a listpack, or the text of a plain node; either may be compressed */
-    uint64_t size : 44;  /* of the listpack or the text */
-    uint64_t count : 17; /* number of entries */
-    uint64_t plain : 1;
-    uint64_t compressed : 1; /* `bytes` is [compressed size: 4] [compressed bytes] */
-    uint64_t frozen : 1;     /* `bytes` must not be changed or freed: quicklistFreeze() */
-};
-_Static_assert(sizeof(quicklistNode) == 32, "a node is one small block");
-
-struct quicklist {
-    quicklistNode *head, *tail;
-    size_t count, nodes;
-    quicklistNode *compact_next; /* where quicklistCompact() continues; NULL if nowhere */
-    int16_t fill;
-    uint16_t depth;
-    uint32_t room; /* of the head, in bytes; 0 if it is plain, compressed or frozen */
-};
-_Static_assert(sizeof(quicklist) <= 48, "a list is one small block");
 
 static size_t plain_from;
 
@@ -89,44 +64,15 @@ static bool canMerge(const quicklist *q, const quicklistNode *a, const quicklist
                              (size_t)a->count + b->count);
 }
 
-/* ------------------------------------------------------------------ frozen nodes */
-
-static size_t compressedSize(const quicklistNode *n) {
-    return sizeof(uint32_t) + loadU32(n->bytes);
-}
-
-static size_t blockSize(const quicklistNode *n) {
-    return n->compressed ? compressedSize(n) : n->size;
-}
-
-static bool isBlock(const void *entry, const void *block, size_t len) {
-    (void)len; /* an address */
-    return entry == block;
-}
-
-/* Blocks of frozen nodes that no list uses any more: quicklistFrozenNext() frees them. */
-static hashtable released;
-static size_t released_bytes;
-static const hashtableType released_type = {.hash_of = hashAddress, .match = isBlock};
-
-/* The node gives up its block, which is freed unless it is frozen. */
-static void releaseBytes(quicklistNode *n) {
-    if (likely(!n->frozen)) {
-        memFree(n->bytes);
-        return;
-    }
-    hashtableInsert(&released, &released_type, hashAddress(n->bytes), n->bytes, 0);
-    released_bytes += blockSize(n);
-    n->frozen = 0;
-}
-
 /* Before a node is changed in place: its block becomes its own. */
 static void ownBytes(quicklistNode *n) {
-    if (likely(!n->frozen)) return;
-    size_t size = blockSize(n);
+    if (likely(!(n->frozen | n->marked | n->futile))) return;
+    n->marked = n->futile = 0;
+    if (!n->frozen) return;
+    size_t size = quicklistBlockSize(n);
     uint8_t *copy = memAlloc(sizeMax(size, 1));
     memcpy(copy, n->bytes, size);
-    releaseBytes(n);
+    quicklistRelease(n);
     n->bytes = copy;
     hotCheck(!n->frozen);
 }
@@ -147,7 +93,7 @@ static void placeHead(quicklist *q, uint8_t *place, size_t room) {
 }
 
 /* The head's listpack moves to the start of its block. */
-static void closeRoom(quicklist *q) {
+void quicklistCloseRoom(quicklist *q) {
     if (q->room) placeHead(q, q->head->bytes - q->room, 0);
 }
 
@@ -203,98 +149,11 @@ static void popAtHead(quicklist *q, bool front, size_t count) {
     n->size = listpackSize(n->bytes);
     n->count -= count;
     if (memGoodSize(n->size) >= memSizeOf(n->bytes - q->room)) return;
-    closeRoom(q);
+    quicklistCloseRoom(q);
     n->bytes = memRealloc(n->bytes, n->size);
 }
 
-static quicklistNodeView viewOf(const uint8_t *bytes, const quicklistNode *n) {
-    hotCheck(n->count > 0);
-    quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : bytes,
-                              .entries = n->count,
-                              .bytes = n->size,
-                              .block_bytes = blockSize(n),
-                              .plain = n->plain,
-                              .compressed = n->compressed};
-    const char *text = (const char *)bytes;
-    view.content = n->compressed ? sliceMake(text + sizeof(uint32_t), loadU32(bytes))
-                                 : sliceMake(text, n->size);
-    return view;
-}
-
-/* A node of the start; `now` is valid while the block has not been released. */
-typedef struct frozenNode {
-    quicklistNode *now;
-    quicklistNode then; /* without links */
-} frozenNode;
-
-struct quicklistFrozen {
-    size_t count, at;
-    bool reads; /* the node before `at` is being read */
-    frozenNode nodes[];
-};
-
-quicklistFrozen *quicklistFreeze(quicklist *q) {
-    closeRoom(q);
-    quicklistFrozen *f = memAlloc(sizeof(*f) + q->nodes * sizeof(f->nodes[0]));
-    *f = (quicklistFrozen){.count = q->nodes};
-    frozenNode *to = f->nodes;
-    for (quicklistNode *n = q->head; n; n = n->next) {
-        check(!n->frozen);
-        *to++ = (frozenNode){.now = n, .then = *n};
-        n->frozen = 1;
-    }
-    return f;
-}
-
-size_t quicklistFrozenNodes(const quicklistFrozen *f) { return f->count; }
-size_t quicklistFrozenBytes(void) { return released_bytes; }
-
-static void thawNode(frozenNode *n) {
-    hotCheck(n->then.count > 0);
-    uint8_t *bytes = n->then.bytes;
-    if (hashtableCount(&released) > 0 &&
-        hashtableDelete(&released, &released_type, hashAddress(bytes), bytes, 0)) {
-        released_bytes -= blockSize(&n->then);
-        memFree(bytes);
-        if (hashtableCount(&released) == 0) hashtableFree(&released, NULL, NULL);
-    } else {
-        n->now->frozen = 0;
-    }
-}
-
-bool quicklistFrozenNext(quicklistFrozen *f, quicklistNodeView *out) {
-    if (f->reads) thawNode(&f->nodes[f->at - 1]);
-    f->reads = f->at < f->count;
-    if (!f->reads) return false;
-    const quicklistNode *then = &f->nodes[f->at++].then;
-    *out = viewOf(then->bytes, then);
-    return true;
-}
-
-void quicklistThaw(quicklistFrozen *f) {
-    if (!f) return;
-    for (size_t i = f->at - f->reads; i < f->count; i++) thawNode(&f->nodes[i]);
-    memFree(f);
-}
-
 /* ------------------------------------------------------------------ compression */
-
-/* Decompresses the content of a node to `to`, n->size bytes. */
-static void decompressTo(const quicklistNode *n, uint8_t *to) {
-    size_t size =
-        lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), to, (unsigned)n->size);
-    check(size == n->size);
-}
-
-/* Decompresses a node so that it can be changed. */
-static void openNode(quicklistNode *n) {
-    if (likely(!n->compressed)) return;
-    uint8_t *bytes = memAlloc(n->size);
-    decompressTo(n, bytes);
-    releaseBytes(n);
-    n->bytes = bytes;
-    n->compressed = 0;
-}
 
 static void compressNode(quicklistNode *n) {
     hotCheck(!n->frozen || n->bytes);
@@ -308,9 +167,17 @@ static void compressNode(quicklistNode *n) {
         return;
     }
     storeU32(block, size);
-    releaseBytes(n);
+    quicklistRelease(n); /* it is not compressed yet */
     n->bytes = memRealloc(block, sizeof(uint32_t) + size);
     n->compressed = 1;
+}
+
+/* After nodes were removed: the ends are not coded. */
+static void openEnds(quicklist *q) {
+    if (!q->head) return;
+    if (q->head->compressed) quicklistOpenNode(q->head);
+    if (q->tail->compressed) quicklistOpenNode(q->tail);
+    hotCheck(!q->head->compressed);
 }
 
 /* Decompresses the nodes near both ends and compresses the ones next to them. */
@@ -318,8 +185,8 @@ static void settleEnds(quicklist *q) {
     if (likely(!q->depth)) return;
     quicklistNode *front = q->head, *back = q->tail;
     for (int i = 0; i < q->depth && front; i++) {
-        openNode(front);
-        openNode(back);
+        quicklistOpenNode(front);
+        quicklistOpenNode(back);
         front = front->next;
         back = back->prev;
     }
@@ -381,7 +248,7 @@ static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistN
     if (prev) {
         prev->next = n;
     } else {
-        closeRoom(q); /* the head is another node now */
+        quicklistCloseRoom(q); /* the head is another node now */
         q->head = n;
     }
     if (next) {
@@ -404,7 +271,7 @@ static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bo
 /* Unlinks and frees a node, and updates the counts. */
 static void dropNode(quicklist *q, quicklistNode *n) {
     hotCheck(q->nodes > 0);
-    if (unlikely(q->compact_next == n)) q->compact_next = n->next;
+    if (unlikely(q->walk_next == n)) q->walk_next = n->next;
     n->bytes = blockOf(q, n);
     if (n->prev) {
         n->prev->next = n->next;
@@ -418,7 +285,7 @@ static void dropNode(quicklist *q, quicklistNode *n) {
         q->tail = n->prev;
     }
     q->nodes--;
-    releaseBytes(n);
+    quicklistRelease(n);
     memFree(n);
 }
 
@@ -439,7 +306,7 @@ static void insertInNode(quicklist *q, quicklistNode *n, size_t index, slice tex
             pushAtHead(q, text);
             return;
         }
-        closeRoom(q);
+        quicklistCloseRoom(q);
     }
     ownBytes(n);
     listpackItem item = listpackItemOf(text);
@@ -464,7 +331,7 @@ static void deleteInNode(quicklist *q, quicklistNode *n, size_t index, size_t co
             popAtHead(q, index == 0, count);
             return;
         }
-        closeRoom(q);
+        quicklistCloseRoom(q);
     }
     ownBytes(n);
     packBuffer buffer = packBufferHeap(n->bytes);
@@ -490,9 +357,9 @@ static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     hotCheck(a->next == b);
     hotCheck(!a->plain);
     hotCheck(!b->plain);
-    openNode(a);
-    openNode(b);
-    if (a == q->head) closeRoom(q);
+    quicklistOpenNode(a);
+    quicklistOpenNode(b);
+    if (a == q->head) quicklistCloseRoom(q);
     ownBytes(a);
     packBuffer buffer = packBufferHeap(a->bytes);
     size_t count = (size_t)a->count + b->count;
@@ -552,11 +419,12 @@ quicklist *quicklistCopy(const quicklist *q) {
     enum { NODE_POINTS = 32 }; /* a node takes as long as so many elements */
     quicklist *copy = memNew(quicklist);
     for (const quicklistNode *n = q->head; n; n = n->next) {
-        size_t size = blockSize(n);
+        size_t size = quicklistBlockSize(n);
         uint8_t *bytes = memAlloc(sizeMax(size, 1));
         memcpy(bytes, n->bytes, size);
         quicklistNode *twin = newNode(bytes, n->size, n->count, n->plain);
         twin->compressed = n->compressed;
+        if (quicklistIsCoded(n)) codedCount(bytes, quicklistTextSize(n), true);
         link(copy, copy->tail, twin, NULL);
         (void)fiberPoint(NODE_POINTS); /* the copy is freed as a whole if nobody wants it */
     }
@@ -577,7 +445,10 @@ const uint8_t *quicklistOnlyListpack(const quicklist *q) {
 
 void quicklistGetStats(const quicklist *q, quicklistStats *out) {
     *out = (quicklistStats){.nodes = q->nodes, .fill = q->fill, .depth = q->depth};
-    for (const quicklistNode *n = q->head; n; n = n->next) out->packed_bytes += n->size;
+    for (const quicklistNode *n = q->head; n; n = n->next) {
+        out->packed_bytes += n->size;
+        out->coded += quicklistIsCoded(n);
+    }
 }
 
 size_t quicklistMemory(const quicklist *q, size_t samples) {
@@ -597,7 +468,7 @@ static void *moveBlock(void *block, uint64_t *moved, uint64_t *kept) {
 }
 
 bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept) {
-    quicklistNode *n = begin ? q->head : q->compact_next;
+    quicklistNode *n = begin ? q->head : q->walk_next;
     size_t seen = 0;
     for (; n && seen < entries; n = n->next) {
         seen += n->count;
@@ -611,7 +482,7 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
         *(n->prev ? &n->prev->next : &q->head) = n;
         *(n->next ? &n->next->prev : &q->tail) = n;
     }
-    q->compact_next = n;
+    q->walk_next = n;
     return n != NULL;
 }
 
@@ -637,10 +508,12 @@ static void enterNode(quicklistCursor *c) {
     const quicklistNode *n = c->node;
     memFree(c->scratch);
     c->scratch = NULL;
+    /* What a read notes is no change of the list. */
+    if (unlikely(n->compressed | n->marked)) quicklistNoteRead((quicklistNode *)(uintptr_t)n);
     c->lp = n->bytes;
     if (unlikely(n->compressed)) {
         c->scratch = memAlloc(n->size);
-        decompressTo(n, c->scratch);
+        quicklistExpandNode(n, c->scratch);
         c->lp = c->scratch;
     }
     c->at = c->lp;
@@ -679,10 +552,12 @@ void quicklistCursorClear(quicklistCursor *c) {
 }
 
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) {
+    uint8_t *scratch = NULL;
     for (const quicklistNode *n = q->head; n; n = n->next) {
-        quicklistNodeView view = viewOf(n->bytes, n);
+        quicklistNodeView view = quicklistViewOf(n, &scratch);
         visit(arg, &view);
     }
+    memFree(scratch);
 }
 
 /* ------------------------------------------------------------------ changes */
@@ -712,11 +587,11 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
     bool at_border = after ? index + 1 == n->count : index == 0;
     quicklistNode *neighbour = after ? n->next : n->prev;
     q->count++;
-    openNode(n);
+    quicklistOpenNode(n);
     if (!large && takesMore(q, n, text.len)) {
         insertInNode(q, n, index + after, text);
     } else if (at_border && !large && takesMore(q, neighbour, text.len)) {
-        openNode(neighbour);
+        quicklistOpenNode(neighbour);
         insertInNode(q, neighbour, after ? 0 : neighbour->count, text);
         settle(q, neighbour);
     } else if (at_border) {
@@ -778,8 +653,8 @@ void quicklistSet(quicklist *q, size_t index, slice text) {
     hotCheck(index < q->count);
     quicklistNode *n = seekNode(q, &index);
     bool large = isLarge(q, text.len);
-    openNode(n);
-    if (n == q->head) closeRoom(q);
+    quicklistOpenNode(n);
+    if (n == q->head) quicklistCloseRoom(q);
     ownBytes(n);
     if (n->plain && large) {
         n->bytes = memRealloc(n->bytes, text.len);
@@ -808,13 +683,15 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
     count = sizeMin(count, q->count - index);
     quicklistNode *n = seekNode(q, &index);
     q->count -= count;
+    bool drops = false;
     while (count > 0) {
         quicklistNode *next = n->next;
         size_t here = sizeMin(count, n->count - index);
         if (here == n->count) {
+            drops = true;
             dropNode(q, n);
         } else {
-            openNode(n);
+            quicklistOpenNode(n);
             deleteInNode(q, n, index, here);
             settle(q, n);
         }
@@ -822,6 +699,7 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
         index = 0;
         n = next;
     }
+    if (unlikely(drops)) openEnds(q);
     settle(q, NULL);
     hotCheck((q->count == 0) == (q->nodes == 0));
 }
@@ -854,10 +732,23 @@ static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_
     return found;
 }
 
+/* True if a coded node has the item. */
+static bool codedHasItem(const quicklistNode *n, const listpackItem *item) {
+    uint8_t *bytes = memAlloc(n->size);
+    quicklistExpandNode(n, bytes);
+    listpackItem own = {0};
+    if (n->plain) own = listpackItemOf(sliceMake(bytes, n->size));
+    bool has =
+        n->plain ? listpackItemEquals(&own, item) : listpackFind(bytes, NULL, item, 0) != NULL;
+    memFree(bytes);
+    return has;
+}
+
 /* Removes matches from a node, which is freed if it becomes empty. */
 static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *item, size_t most,
                            bool from_back) {
-    openNode(n);
+    if (quicklistIsCoded(n) && !codedHasItem(n, item)) return 0;
+    quicklistOpenNode(n);
     if (n->plain) {
         listpackItem own = listpackItemOf(sliceMake((const char *)n->bytes, n->size));
         if (!listpackItemEquals(&own, item)) {
@@ -889,13 +780,14 @@ static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *i
 size_t quicklistRemove(quicklist *q, const listpackItem *item, size_t most, bool from_back) {
     size_t removed = 0;
     quicklistNode *n = from_back ? q->tail : q->head;
-    closeRoom(q);
+    quicklistCloseRoom(q);
     while (n && removed < most) {
         quicklistNode *next = from_back ? n->prev : n->next;
         removed += removeInNode(q, n, item, most - removed, from_back);
         n = next;
     }
     q->count -= removed;
+    openEnds(q);
     settle(q, NULL);
     return removed;
 }
@@ -906,10 +798,8 @@ static const char *verifyNode(const quicklistNode *n) {
     if (n->count == 0) return "an empty node";
     if (n->compressed) {
         uint8_t *bytes = memAlloc(n->size);
-        unsigned size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), bytes,
-                                       (unsigned)n->size);
-        bool sound =
-            size == n->size && (n->plain || listpackIsValid(bytes, n->size, true, NULL, NULL));
+        quicklistExpandNode(n, bytes);
+        bool sound = n->plain || listpackIsValid(bytes, n->size, true, NULL, NULL);
         memFree(bytes);
         return sound ? NULL : "a compressed node that is broken";
     }
@@ -931,8 +821,9 @@ const char *quicklistVerify(const quicklist *q) {
         const char *broken = verifyNode(n);
         if (broken) return broken;
         if (n->prev != prev) return "a link";
-        bool near_end = nodes < q->depth || nodes + q->depth >= q->nodes;
-        if (n->compressed && (near_end || !q->depth)) return "a compressed node near an end";
+        size_t depth = quicklistIsCoded(n) ? sizeMax(q->depth, 1) : q->depth;
+        bool near_end = nodes < depth || nodes + depth >= q->nodes;
+        if (n->compressed && (near_end || !depth)) return "a compressed node near an end";
         count += n->count;
         nodes++;
     }

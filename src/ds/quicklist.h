@@ -2,7 +2,7 @@
  *
  * quicklist: a long list of strings, packed in listpacks that form a doubly linked list of nodes. A
  * string too large to be packed is a node of its own ("plain"). Nodes far from both ends may be
- * compressed.
+ * compressed, at once (`depth`) or when they are not used (quicklistCodeNodes()).
  *
  * Access to the ends takes O(1), to an index O(nodes from the nearer end); a change costs the size
  * of one node. ANY_THREAD that owns the list; the threshold for plain nodes belongs to the main
@@ -16,6 +16,7 @@
 
 #include "base/slice.h"
 #include "ds/listpack.h"
+#include "ds/node_codec.h"
 
 typedef struct quicklist quicklist;
 typedef struct quicklistNode quicklistNode;
@@ -55,6 +56,7 @@ const uint8_t *quicklistOnlyListpack(const quicklist *q);
 typedef struct quicklistStats {
     size_t nodes;
     size_t packed_bytes; /* of all nodes, uncompressed */
+    size_t coded;        /* nodes that the codec has compressed */
     int fill, depth;
 } quicklistStats;
 void quicklistGetStats(const quicklist *q, quicklistStats *out);
@@ -67,9 +69,20 @@ size_t quicklistMemory(const quicklist *q, size_t samples);
  * thread. */
 bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept);
 
+/* Visits nodes and codes those that are not used (ds/node_codec.h), from the front if `begin`, else
+ * continuing after the last call; some may be left out if quicklistCompact() was called meanwhile.
+ * Neither the ends are coded nor frozen nodes. False at the end; the list may change between
+ * calls. */
+bool quicklistCodeNodes(quicklist *q, bool begin, const nodeVisit *v);
+/* The texts of `most` nodes, as quicklistCodeNodes() codes them, after `skip` nodes from one
+ * end. */
+void quicklistSample(const quicklist *q, size_t skip, bool backwards, size_t most,
+                     nodeTextProc *visit, void *arg);
+
 /* ---- reading ---- */
 
-/* Iterates over the list, which must not change meanwhile. Must not be copied. */
+/* Iterates over the list, which must not change meanwhile; nor may its nodes be coded. Must not be
+ * copied. */
 typedef struct quicklistCursor {
     const quicklistNode *node; /* private */
     const uint8_t *lp, *at;
@@ -85,10 +98,10 @@ void quicklistCursorClear(quicklistCursor *at);
 
 /* Description of a node, for display or serialization. */
 typedef struct quicklistNodeView {
-    const uint8_t *listpack; /* NULL if plain or compressed */
+    const uint8_t *listpack; /* NULL if plain or compressed by LZF; of a coded node expanded */
     size_t entries, bytes;   /* uncompressed */
     size_t block_bytes;      /* block size, compressed or not */
-    bool plain, compressed;
+    bool plain, compressed;  /* by LZF */
     /* The listpack, the text of a plain node, or either compressed by LZF; borrowed. */
     slice content;
 } quicklistNodeView;

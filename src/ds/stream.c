@@ -86,9 +86,12 @@ bool streamCountAfter(const stream *s, streamId id, size_t nodes_max, uint64_t *
             continue;
         }
         streamEntry e; /* the only node with entries up to `id` */
+        streamNode *copy = NULL;
+        streamReadNode(s, &p, true, &copy);
         for (bool has = streamNodeSeek(p.node, p.key, id, &e); has;
              has = streamNodeNext(p.node, p.key, &e))
             count += !e.deleted && streamIdLess(id, e.id);
+        memFree(copy);
     }
     *out = count;
     return true;
@@ -124,6 +127,11 @@ ALWAYS_INLINE void beforeNode(stream *s, streamId key, const streamNode *n) {
     if (unlikely(s->frozen)) streamFrozenBefore(s, key, n);
 }
 
+/* Before beforeNode(): the node can be changed. */
+ALWAYS_INLINE void openNode(stream *s, streamPlace *p) {
+    if (unlikely(p->node->coded | p->node->marked | p->node->futile)) streamOpenNode(s, p);
+}
+
 static void dropNode(stream *s, const streamPlace *p) {
     streamNode *n = p->node;
     streamNodesRemove(s, p->key, n);
@@ -156,7 +164,7 @@ static bool tailTakes(const stream *s, size_t bytes, const streamLimits *limits)
     if (streamNodePackedSize(n) + bytes >= limitOr(limits->node_bytes, STREAM_ENTRY_BYTES_MAX))
         return false;
     uint64_t entries = (uint64_t)n->live + n->deleted;
-    return entries < limitOr(limits->node_entries, UINT32_MAX);
+    return entries < limitOr(limits->node_entries, STREAM_NODE_ENTRIES_MAX);
 }
 
 /* Space for a node that begins with an entry of `bytes`. Where the limit allows no second one like
@@ -202,15 +210,23 @@ void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
 bool streamHas(const stream *s, streamId id) {
     streamPlace p;
     streamEntry e;
+    streamNode *copy = NULL;
     if (!nodeFor(s, id, &p)) return false;
-    if (!streamNodeSeek(p.node, p.key, id, &e)) return false;
-    return !e.deleted && streamIdEqual(e.id, id);
+    streamReadNode(s, &p, true, &copy);
+    bool has = streamNodeSeek(p.node, p.key, id, &e) && !e.deleted && streamIdEqual(e.id, id);
+    memFree(copy);
+    return has;
 }
 
 bool streamDelete(stream *s, streamId id) {
     streamPlace p;
     streamEntry e;
     if (!nodeFor(s, id, &p)) return false;
+    if (unlikely(p.node->coded)) {
+        if (!streamHas(s, id)) return false;
+        check(nodeFor(s, id, &p)); /* it may be another node now: streamHas() has read it */
+    }
+    openNode(s, &p);
     streamNode *n = p.node;
     if (!streamNodeSeek(n, p.key, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;
     bool was_first = streamIdEqual(id, s->first_id);
@@ -237,8 +253,10 @@ static bool trimEnds(const stream *s, const streamTrimRule *rule, streamId id) {
 }
 
 /* Marks as removed the entries of the first node that match the rule; returns their number. */
-static uint64_t trimWithin(stream *s, const streamPlace *first, const streamTrimRule *rule) {
+static uint64_t trimWithin(stream *s, streamPlace *first, const streamTrimRule *rule) {
     hotCheck(first->node->live > 0 || first->node->deleted > 0);
+    if (unlikely(first->node->coded) && trimEnds(s, rule, s->first_id)) return 0;
+    openNode(s, first);
     streamNode *n = first->node;
     streamEntry e;
     uint64_t removed = 0;
@@ -262,21 +280,33 @@ static uint64_t trimWithin(stream *s, const streamPlace *first, const streamTrim
 /* True if the rule removes all entries of the node. */
 static bool takesNode(const stream *s, const streamPlace *place, const streamTrimRule *rule) {
     hotCheck(place->node->live <= s->length);
-    const streamNode *n = place->node;
-    if (!rule->by_id) return s->length - n->live >= rule->length;
+    streamPlace p = *place;
+    if (!rule->by_id) return s->length - p.node->live >= rule->length;
+    if (unlikely(p.node->coded)) {
+        /* Ids of the next node, if there is one, are above all of this one. */
+        streamPlace next = p;
+        if (streamPlaceNext(&next) && !streamIdLess(rule->min_id, next.key)) return true;
+    }
     streamEntry last;
-    return streamNodeLast(n, place->key, &last) && streamIdLess(last.id, rule->min_id);
+    streamNode *copy = NULL;
+    streamReadNode(s, &p, false, &copy);
+    bool takes = streamNodeLast(p.node, p.key, &last) && streamIdLess(last.id, rule->min_id);
+    memFree(copy);
+    return takes;
 }
 
 /* Calls rule->removes for the entries of a node. */
-static void eachRemoved(const streamPlace *place, const streamTrimRule *rule) {
+static void eachRemoved(const stream *s, streamPlace place, const streamTrimRule *rule) {
     hotCheck(rule->removes);
-    const streamNode *n = place->node;
+    streamNode *copy = NULL;
+    streamReadNode(s, &place, false, &copy);
+    const streamNode *n = place.node;
     streamEntry e;
-    for (bool more = streamNodeFirst(n, place->key, &e); more;
-         more = streamNodeNext(n, place->key, &e)) {
+    for (bool more = streamNodeFirst(n, place.key, &e); more;
+         more = streamNodeNext(n, place.key, &e)) {
         if (!e.deleted) rule->removes(rule->arg, e.id);
     }
+    memFree(copy);
 }
 
 uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
@@ -289,7 +319,7 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
         uint64_t live = first.node->live;
         if (rule->max_removed && removed + live > rule->max_removed) break;
         if (takesNode(s, &first, rule)) {
-            if (unlikely(rule->removes)) eachRemoved(&first, rule);
+            if (unlikely(rule->removes)) eachRemoved(s, first, rule);
             dropNode(s, &first);
             removed += live;
             continue;
@@ -303,17 +333,20 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
 
 /* Ids of the live entries of a node, in a block that the caller frees; *last: id of its last entry,
  * live or not. Returns their number. */
-static size_t liveIds(const streamPlace *place, streamId **out, streamId *last) {
-    const streamNode *n = place->node;
+static size_t liveIds(const stream *s, streamPlace place, streamId **out, streamId *last) {
+    streamNode *copy = NULL;
+    streamReadNode(s, &place, false, &copy);
+    const streamNode *n = place.node;
     streamEntry e;
     size_t count = 0;
     *out = memNewArray(streamId, (size_t)n->live + 1);
-    for (bool more = streamNodeFirst(n, place->key, &e); more;
-         more = streamNodeNext(n, place->key, &e)) {
+    for (bool more = streamNodeFirst(n, place.key, &e); more;
+         more = streamNodeNext(n, place.key, &e)) {
         if (!e.deleted) (*out)[count++] = e.id;
         *last = e.id;
     }
     hotCheck(count == n->live);
+    memFree(copy);
     return count;
 }
 
@@ -328,7 +361,7 @@ uint64_t streamTrimPermitted(stream *s, const streamTrimRule *rule, streamPermit
         bool takes_all = takesNode(s, &p, rule);
         if (rule->whole_nodes && !takes_all) break;
         streamId *ids;
-        size_t count = liveIds(&p, &ids, &next), i = 0;
+        size_t count = liveIds(s, p, &ids, &next), i = 0;
         for (; i < count && !trimEnds(s, rule, ids[i]); i++)
             removed += permits(rule->arg, ids[i]) && streamDelete(s, ids[i]);
         memFree(ids);
@@ -395,8 +428,13 @@ uint64_t streamTrieNodes(const stream *s) {
 
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg) {
     streamPlace p;
-    for (bool more = streamSeek(s, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
-        if (!visit(arg, p.key, p.node)) return;
+    streamNode *copy = NULL;
+    bool more = streamSeek(s, STREAM_ID_MIN, &p);
+    while (more) {
+        streamReadNode(s, &p, false, &copy);
+        more = visit(arg, p.key, p.node) && streamPlaceNext(&p);
+    }
+    memFree(copy);
 }
 
 bool streamAddNode(stream *s, streamId key, streamNode **take) {
@@ -442,7 +480,6 @@ static bool verifyNode(void *arg, streamId key, const streamNode *n) {
     if (offset != n->last) v->broken = "last entry of a node";
     if (n->used > n->cap) v->broken = "capacity of a node";
     v->length += live;
-    v->bytes += n->cap;
     return !v->broken;
 }
 
@@ -453,6 +490,10 @@ const char *streamVerify(const stream *s) {
     streamEachNode(s, verifyNode, &v);
     if (v.broken) return v.broken;
     if (v.length != s->length) return "length";
+    if (s->tail && s->tail->coded) return "a tail that is coded";
+    streamPlace p;
+    for (bool more = streamSeek(s, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+        v.bytes += p.node->cap;
     if (v.bytes != (s->index ? s->index->node_bytes : streamNodesBytes(s))) return "bytes of nodes";
     if (!streamIdEqual(v.first_live, s->first_id)) return "first id";
     if (streamIdLess(s->last_id, v.last)) return "last id";

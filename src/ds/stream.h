@@ -103,31 +103,36 @@ bool streamHas(const stream *s, streamId id);
 /* A node of a stream. */
 typedef struct streamPlace {
     idCursor at; /* private; without leaf: the tail, and the cursor cannot move from it */
+    const struct streamIndex *index; /* of the cursor, and its version then */
+    uint32_t version;
     streamId key;
     streamNode *node;
 } streamPlace;
 
-/* Cursor over live entries. The stream must not change while it is used, and the cursor must not be
- * copied. */
+/* Cursor over live entries. While it is used the stream must not change, nor may its nodes be
+ * coded. It must not be copied. */
 typedef struct streamCursor {
     const stream *s; /* private */
     streamId start, end;
     bool backwards, whole_node, at_end;
     streamPlace place; /* unless at_end */
     streamEntry entry;
+    streamNode *copy;  /* of a coded node: that of the place */
+    streamNode *left;  /* the copy that the fields which were read last may be in */
     uint32_t *offsets; /* of the remaining entries of the node, when backwards */
     size_t offset_count, offset_cap;
 } streamCursor;
 /* From `start` to `end`, both included, or from `end` back to `start`. */
 void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId end,
                       bool backwards);
-/* The next entry; false at the end. Fields are borrowed until the stream changes. */
+/* The next entry; false at the end. Fields are borrowed until the next call, or the stream
+ * changes. */
 bool streamCursorNext(streamCursor *c, streamId *id, streamFields *fields);
 void streamCursorClear(streamCursor *c);
 
 /* ---- saving, loading, moving ---- */
 
-/* Visits the nodes in order; see streamNodeToListpack(). False ends the walk. */
+/* Visits the nodes in order, coded ones expanded; see streamNodeToListpack(). False ends it. */
 typedef bool streamNodeProc(void *arg, streamId key, const streamNode *n);
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
 /* Appends a node, adds its entries to the length and raises the last id to that of its last entry,
@@ -152,6 +157,14 @@ const stream *streamFrozenRest(const streamFrozen *f);
 size_t streamFrozenBytes(void);
 /* Ends the reading, at any time. `f` NULL is allowed. */
 void streamThaw(streamFrozen *f, stream *s);
+
+/* Visits nodes from this id on and codes those that are not used (ds/node_codec.h), but never the
+ * last one. *from becomes the id to continue from; false at the end. */
+bool streamCodeNodes(stream *s, streamId *from, const nodeVisit *v);
+uint64_t streamCodedNodes(const stream *s);
+/* The texts of `most` nodes, as streamCodeNodes() codes them, from a place that `part`, a random
+ * number, chooses. */
+void streamSample(const stream *s, uint64_t part, size_t most, nodeTextProc *visit, void *arg);
 
 /* Returns the new address of a node's block; NULL: not moved. */
 typedef void *streamMoveProc(void *arg, void *block, size_t size);

@@ -23,6 +23,7 @@ static void collect(streamCursor *c) {
 /* Moves c->entry to the node's last entry if it is not after c->end; that entry can be read without
  * scanning the others. */
 static bool enterLast(streamCursor *c) {
+    streamReadNode(c->s, &c->place, true, &c->copy);
     c->whole_node = false;
     if (!streamNodeLast(c->place.node, c->place.key, &c->entry)) return false;
     if (streamIdLess(c->end, c->entry.id)) return false;
@@ -32,8 +33,15 @@ static bool enterLast(streamCursor *c) {
 
 /* Moves to the first entry of the following node. */
 static void nextNode(streamCursor *c) {
+    if (unlikely(c->copy != NULL)) {
+        memFree(c->left);
+        c->left = c->copy;
+        c->copy = NULL;
+    }
     c->at_end = !streamPlaceNext(&c->place);
-    if (!c->at_end) check(streamNodeFirst(c->place.node, c->place.key, &c->entry));
+    if (unlikely(c->at_end)) return;
+    streamReadNode(c->s, &c->place, true, &c->copy);
+    check(streamNodeFirst(c->place.node, c->place.key, &c->entry));
 }
 
 void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId end,
@@ -44,6 +52,7 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
     c->backwards = backwards;
     c->whole_node = false;
     c->at_end = true;
+    c->copy = c->left = NULL;
     c->offsets = NULL;
     c->offset_count = c->offset_cap = 0;
     if (streamIdLess(end, start)) return;
@@ -60,6 +69,7 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
         return;
     }
     c->at_end = false;
+    streamReadNode(s, &c->place, true, &c->copy);
     if (!streamNodeSeek(c->place.node, c->place.key, start, &c->entry)) nextNode(c);
 }
 
@@ -124,4 +134,7 @@ bool streamCursorNext(streamCursor *c, streamId *id, streamFields *fields) {
 void streamCursorClear(streamCursor *c) {
     memFree(c->offsets);
     c->offsets = NULL;
+    memFree(c->copy);
+    memFree(c->left);
+    c->copy = c->left = NULL;
 }

@@ -15,6 +15,7 @@ struct streamFrozen {
     streamId next, last;
     uint64_t count, left; /* nodes of the moment; not read */
     streamNode *reading;  /* of `kept` */
+    streamNode *copy;     /* of a coded node that is being read */
 };
 
 static size_t kept_bytes; /* of nodes of all streams */
@@ -112,7 +113,9 @@ bool streamFrozenNext(streamFrozen *f, const stream *s, streamId *key, const str
         if (!n) continue; /* added since */
         f->left--;
         check(!is_highest || f->left == 0);
-        *out = n;
+        now.node = n;
+        streamReadNode(s, &now, false, &f->copy);
+        *out = now.node;
         return true;
     }
     return false;
@@ -123,6 +126,7 @@ void streamThaw(streamFrozen *f, stream *s) {
     idEntry entry;
     check(s->frozen == f);
     s->frozen = NULL;
+    memFree(f->copy);
     freeKept(f->reading);
     for (idCursor at; idTreeSeek(&f->kept, STREAM_ID_MIN, &at);) {
         idCursorRead(&at, &entry);

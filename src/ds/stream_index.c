@@ -17,7 +17,7 @@ static void readPlace(streamPlace *p) {
     idCursorRead(&p->at, &entry);
     p->key = entry.id;
     p->node = (streamNode *)(uintptr_t)entry.value[0];
-    hotCheck(p->node->used <= p->node->cap);
+    hotCheck(p->node->coded || p->node->used <= p->node->cap);
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -28,9 +28,22 @@ static bool onlyNode(const stream *s, streamPlace *p) {
     return s->tail != NULL;
 }
 
+/* The cursor of the place is one of the index. */
+static void noteIndex(const stream *s, streamPlace *p) {
+    p->index = s->index;
+    p->version = s->index->version;
+}
+
+/* Finds the entry of the place again, whose node may have been replaced when it was read. */
+static NO_INLINE void renewPlace(streamPlace *p) {
+    check(idTreeSeek(&p->index->nodes, p->key, &p->at));
+    p->version = p->index->version;
+}
+
 bool streamSeek(const stream *s, streamId id, streamPlace *p) {
     if (likely(!s->index)) return onlyNode(s, p) && !streamIdLess(p->key, id);
     if (!idTreeSeek(&s->index->nodes, id, &p->at)) return false;
+    noteIndex(s, p);
     readPlace(p);
     return true;
 }
@@ -38,20 +51,25 @@ bool streamSeek(const stream *s, streamId id, streamPlace *p) {
 bool streamSeekBack(const stream *s, streamId id, streamPlace *p) {
     if (likely(!s->index)) return onlyNode(s, p) && !streamIdLess(id, p->key);
     if (!idTreeSeekBack(&s->index->nodes, id, &p->at)) return false;
+    noteIndex(s, p);
     readPlace(p);
     return true;
 }
 
 bool streamPlaceNext(streamPlace *p) {
     hotCheck(p->node);
-    if (!p->at.leaf || !idCursorNext(&p->at)) return false;
+    if (!p->at.leaf) return false;
+    if (unlikely(p->version != p->index->version)) renewPlace(p);
+    if (!idCursorNext(&p->at)) return false;
     readPlace(p);
     return true;
 }
 
 bool streamPlacePrev(streamPlace *p) {
     hotCheck(p->node);
-    if (!p->at.leaf || !idCursorPrev(&p->at)) return false;
+    if (!p->at.leaf) return false;
+    if (unlikely(p->version != p->index->version)) renewPlace(p);
+    if (!idCursorPrev(&p->at)) return false;
     readPlace(p);
     return true;
 }
@@ -91,7 +109,10 @@ void streamNodesChanged(stream *s, streamId key, const streamNode *old, size_t c
     if (s->index) {
         s->index->node_bytes += n->cap - cap;
         idEntry entry = entryOf(key, n);
-        if (n != old) idTreeSet(&s->index->nodes, &entry);
+        if (n != old) {
+            idTreeSet(&s->index->nodes, &entry);
+            s->index->version++;
+        }
     }
     if (s->tail == old) s->tail = n;
 }
@@ -117,6 +138,7 @@ void streamNodesRemove(stream *s, streamId key, const streamNode *n) {
     if (n == s->tail) {
         streamPlace last;
         check(streamSeekBack(s, STREAM_ID_MAX, &last));
+        streamOpenNode(s, &last); /* the tail is not coded */
         s->tail = last.node;
         s->tail_key = last.key;
     }

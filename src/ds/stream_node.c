@@ -28,13 +28,23 @@ streamNode *streamNodeAlloc(size_t cap) {
     return n;
 }
 
+/* Bytes of the block that have content. */
+static size_t contentSize(const streamNode *n) {
+    return unlikely(n->coded) ? sizeof(*n) + CODED_HEAD + codedLength(n->bytes) : n->used;
+}
+
+static size_t textSize(const streamNode *n) { return n->used - sizeof(*n); }
+
 void streamNodeFree(streamNode *n, void *by) {
-    if (n) memory->free(n, n->cap, by);
+    if (!n) return;
+    if (unlikely(n->coded)) codedCount(n->bytes, textSize(n), false);
+    memory->free(n, n->cap, by);
 }
 
 /* Reallocates the node with about this size; frees the old block. */
 static streamNode *moveNode(streamNode *n, size_t cap) {
     hotCheck(cap >= n->used);
+    hotCheck(!n->coded);
     streamNode *moved = streamNodeAlloc(cap);
     cap = moved->cap;
     memcpy(moved, n, n->used);
@@ -44,16 +54,75 @@ static streamNode *moveNode(streamNode *n, size_t cap) {
 }
 
 streamNode *streamNodeCopy(const streamNode *n) {
-    hotCheck(n->used <= n->cap);
-    streamNode *copy = streamNodeAlloc(n->used);
+    size_t size = contentSize(n);
+    hotCheck(size <= n->cap);
+    streamNode *copy = streamNodeAlloc(size);
     uint32_t cap = copy->cap;
-    memcpy(copy, n, n->used);
+    memcpy(copy, n, size);
     copy->cap = cap;
+    copy->marked = 0;
+    if (copy->coded) codedCount(copy->bytes, textSize(copy), true);
     return copy;
 }
 
 streamNode *streamNodeFit(streamNode *n) {
     return memory->usable(n->used) < n->cap ? moveNode(n, n->used) : n;
+}
+
+/* ------------------------------------------------------------------ coding */
+
+/* Makes the memory at `to` a node like the coded one at `from`. */
+static void expandTo(streamNode *to, const streamNode *from, size_t cap) {
+    check(from->coded);
+    *to = *from;
+    to->cap = (uint32_t)cap;
+    to->coded = to->marked = to->futile = 0;
+    codedExpand(from->bytes, to->bytes, textSize(from));
+}
+
+streamNode *streamNodePlain(streamNode *n) {
+    n->marked = n->futile = 0;
+    if (likely(!n->coded)) return n;
+    streamNode *plain = streamNodeAlloc(n->used);
+    expandTo(plain, n, plain->cap);
+    streamNodeFree(n, NULL);
+    return plain;
+}
+
+streamNode *streamNodeExpand(const streamNode *n) {
+    streamNode *plain = memAlloc(n->used);
+    expandTo(plain, n, n->used);
+    return plain;
+}
+
+slice streamNodeText(const streamNode *n) {
+    hotCheck(!n->coded);
+    return sliceMake(n->bytes, textSize(n));
+}
+
+streamNode *streamNodeCode(streamNode *n, const nodeVisit *v) {
+    hotCheck(n->used <= NODE_TEXT_MAX + sizeof(*n));
+    /* A dictionary in place of another one need not be better. */
+    size_t most = codedMemoryMost(n->coded ? memory->usable(n->used) : n->cap);
+    streamNode *plain = n->coded ? streamNodeExpand(n) : n;
+    slice text = streamNodeText(plain), coded = SLICE("");
+    if (most > sizeof(*n) + CODED_HEAD)
+        coded = v->code(v->arg, text, most - sizeof(*n) - CODED_HEAD);
+    size_t size = sizeof(*n) + CODED_HEAD + coded.len;
+    bool gains = coded.len && memory->usable(size) <= most;
+    n->marked = 0;
+    n->futile = !gains;
+    streamNode *made = gains ? streamNodeAlloc(size) : NULL;
+    if (made) {
+        uint32_t cap = made->cap;
+        *made = *n;
+        made->cap = cap;
+        made->coded = 1;
+        codedWrite(made->bytes, v->dictionary, coded, text.len);
+    }
+    if (plain != n) memFree(plain);
+    if (made) streamNodeFree(n, NULL);
+    return made;
 }
 
 static inline const uint8_t *placeOf(const streamNode *n, uint32_t offset) {
@@ -148,6 +217,7 @@ streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const sli
 ALWAYS_INLINE void readEntry(const streamNode *n, streamId key, uint32_t offset, streamEntry *out) {
     hotCheck(offset >= n->first);
     hotCheck(offset < n->used);
+    hotCheck(!n->coded);
     uint32_t size;
     const uint8_t *at = streamVarintRead(placeOf(n, offset), &size);
     out->at = offset;

@@ -13,6 +13,9 @@
  * the listpack made by streamNodeToListpack(); in memory it takes 8 to 20 % less, and entries can
  * be skipped without reading their fields.
  *
+ * A node that is not used may be coded (ds/node_codec.h): its header remains as it is, all else is
+ * the text. Functions that take a node want one that is not coded, except where said otherwise.
+ *
  * Removed entries are marked and keep their ids; their fields are dropped once they take half of
  * the node. The first id is the node's key and is stored by its owner. ANY_THREAD that owns the
  * node. */
@@ -23,18 +26,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/slice.h"
 #include "ds/listpack.h"
+#include "ds/node_codec.h"
 #include "ds/stream_id.h"
 
 typedef struct streamNode {
     uint32_t cap, used; /* bytes of the block */
     uint32_t packed;    /* size of entries and names as a listpack, including dropped fields */
-    uint32_t live, deleted;
+    uint32_t live;
+    uint32_t deleted : 29;
+    uint32_t coded : 1;   /* `bytes` is a coded text; `used` and the offsets are those before */
+    uint32_t marked : 1;  /* see ds/node_codec.h */
+    uint32_t futile : 1;  /* coding it gained nothing, and it has not changed since */
     uint32_t first, last; /* offsets of the first and last entry; last 0: none */
     uint32_t stale;       /* bytes of fields of removed entries */
     uint8_t bytes[];
 } streamNode;
+
+/* Entries of a node, at most. */
+#define STREAM_NODE_ENTRIES_MAX (((uint64_t)1 << 29) - 1)
 
 /* Allocator of nodes. */
 typedef struct streamMemory {
@@ -55,10 +67,19 @@ void streamSetMemory(const streamMemory *memory);
 /* Creates a node without entries and with the names in `fields` (`count` slices: name, value,
  * name...). `cap` is the size up to which it can grow in place. */
 streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap);
-void streamNodeFree(streamNode *n, void *by);
-streamNode *streamNodeCopy(const streamNode *n);
+void streamNodeFree(streamNode *n, void *by);    /* coded or not */
+streamNode *streamNodeCopy(const streamNode *n); /* the same */
 /* Shrinks the block to the size in use; returns the node, which may have moved. */
 streamNode *streamNodeFit(streamNode *n);
+/* A node that is not coded, in place of this one, which is freed; it may be the same one. */
+streamNode *streamNodePlain(streamNode *n);
+/* A plain copy of a coded node, for readers, who free it by memFree(). */
+streamNode *streamNodeExpand(const streamNode *n) MUST_USE;
+/* A coded node in place of this one, which is freed; NULL: that would gain too little, and nothing
+ * is changed but its marks. */
+streamNode *streamNodeCode(streamNode *n, const nodeVisit *v);
+/* The text that is coded. */
+slice streamNodeText(const streamNode *n);
 /* Size of the node as a listpack if no fields had been dropped: Valkey's size limit applies to
  * this. */
 size_t streamNodePackedSize(const streamNode *n);

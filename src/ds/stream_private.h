@@ -14,6 +14,7 @@
 typedef struct streamIndex {
     idTree nodes;        /* by first id; one value: the node's address */
     size_t node_bytes;   /* memory of all nodes */
+    uint32_t version;    /* another one when a node has been replaced: cursors are found anew */
     streamId compact_at; /* where streamCompact() continues */
 } streamIndex;
 
@@ -84,6 +85,17 @@ size_t streamNodesBytes(const stream *s);
 /* Frees all nodes and the index. */
 void streamNodesFree(stream *s, void *by);
 const char *streamVerifyIndex(const stream *s);
+
+/* Replaces the node of a place by one that can be changed. */
+void streamOpenNode(stream *s, streamPlace *p);
+/* Prepares the node of a place for reading. *copy is freed, and becomes NULL, or a block that the
+ * node of the place is in then and that the caller frees by memFree(). `uses`: the read counts as
+ * use of the node. */
+void streamReadUnusual(const stream *s, streamPlace *p, bool uses, streamNode **copy);
+static inline void streamReadNode(const stream *s, streamPlace *p, bool uses, streamNode **copy) {
+    if (unlikely(p->node->coded | p->node->marked) || unlikely(*copy != NULL))
+        streamReadUnusual(s, p, uses, copy);
+}
 
 /* Reads a pending entry from an entry of the group's tree. */
 void streamToPending(const streamGroup *g, const idEntry *entry, streamPending *out);

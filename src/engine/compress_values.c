@@ -172,26 +172,37 @@ status compressValuesAccept(slice text, int64_t number, reason *why) {
     return number == COMPRESSION_NO ? OK : valueCodecRequire(why);
 }
 
+static void printReport(str *out, const char *what, const compressedReport *r) {
+    double ratio = r->text_bytes ? (double)r->packed_bytes / (double)r->text_bytes : 1;
+    strAppendFormat(out,
+                    "compressed_%s:%llu\r\ncompressed_%s_bytes:%llu\r\n"
+                    "compressed_%s_packed_bytes:%llu\r\ncompressed_%s_ratio:%.2f\r\n",
+                    what, (unsigned long long)r->values, what, (unsigned long long)r->text_bytes,
+                    what, (unsigned long long)r->packed_bytes, what, ratio);
+}
+
 static void printMemory(str *out) {
     compressedReport r;
     compressedGetReport(&r);
-    double ratio = r.text_bytes ? (double)r.packed_bytes / (double)r.text_bytes : 1;
-    strAppendFormat(out,
-                    "compressed_values:%llu\r\ncompressed_values_bytes:%llu\r\n"
-                    "compressed_values_packed_bytes:%llu\r\ncompressed_values_ratio:%.2f\r\n",
-                    (unsigned long long)r.values, (unsigned long long)r.text_bytes,
-                    (unsigned long long)r.packed_bytes, ratio);
+    printReport(out, "values", &r);
+    compressedGetNodesReport(&r);
+    printReport(out, "nodes", &r);
 }
 
 static void printStats(str *out) {
-    compressedReport r;
+    compressedReport r, nodes;
     compressedGetReport(&r);
+    compressedGetNodesReport(&nodes);
     strAppendField(out, "values_compressed", r.made);
     strAppendField(out, "values_not_compressible", r.futile);
     strAppendField(out, "values_expanded_to_read", r.shown);
     strAppendField(out, "values_stored_plain_again", r.restored);
-    strAppendField(out, "values_compress_cpu_milliseconds", r.make_us / 1000);
-    strAppendField(out, "values_expand_cpu_milliseconds", r.expand_us / 1000);
+    strAppendField(out, "nodes_compressed", nodes.made);
+    strAppendField(out, "nodes_not_compressible", nodes.futile);
+    strAppendField(out, "nodes_expanded", nodes.shown);
+    strAppendField(out, "nodes_stored_plain_again", nodes.restored);
+    strAppendField(out, "values_compress_cpu_milliseconds", (r.make_us + nodes.make_us) / 1000);
+    strAppendField(out, "values_expand_cpu_milliseconds", (r.expand_us + nodes.expand_us) / 1000);
 }
 
 static status init(reason *why) {

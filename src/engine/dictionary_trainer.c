@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/random.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
 #include "engine/memory.h"
@@ -26,6 +27,8 @@ enum {
     STEP_US = 500,      /* of sampling, in each run of the cron */
     STEP_KEYS = 32,     /* between two looks at the clock */
     ROUND_KEYS = 16384, /* keys to sample, if there are so many */
+    FEW_KEYS = 512,     /* fewer are looked at more than once, for the nodes of long values */
+    LOOK_NODES = 2,     /* of such a value, at each look */
     ROUND_REST_MS = 60 * 1000,
     SMALL_REST_MS = 2000, /* if no class has been found or is left to try */
     NOTES = 2 * SURVEY_CLASSES_MAX,
@@ -131,16 +134,17 @@ static size_t memoryMost(void) {
     return (size_t)(limit && limit / MAXMEMORY_PART < most ? limit / MAXMEMORY_PART : most);
 }
 
-static void findLargeHash(void *arg, const robj *o) {
+/* Notes a value with many parts, each of which is a sample. */
+static void findParts(void *arg, const robj *o) {
     bool *found = arg;
-    if (objectIsTableOfFields(o)) *found = true;
+    if (objectIsTableOfFields(o) || compressedHasNodes(o)) *found = true;
 }
 
-/* True if there may be samples for a dictionary: many keys, or a large hash among few. */
+/* True if there may be samples for a dictionary: many keys, or a long value among few. */
 static bool hasSamples(void) {
     bool found = trainer.keys >= SURVEY_SAMPLES_MIN;
     for (int i = 0; i < storeDbCount() && !found; i++)
-        (void)dbSample(storeDb(i), SURVEY_SAMPLES_MIN, findLargeHash, &found); /* all keys */
+        (void)dbSample(storeDb(i), SURVEY_SAMPLES_MIN, findParts, &found); /* all keys */
     return found;
 }
 
@@ -160,10 +164,49 @@ static void beginRound(void) {
     trainer.state = SAMPLING;
 }
 
+/* True for a text that may be compressed. */
+static bool isCompressible(slice text) {
+    return text.len >= (size_t)engineConf.value_compression_min_bytes &&
+           text.len <= COMPRESSED_TEXT_MAX;
+}
+
+/* A value with nodes, whose texts are samples. */
+typedef struct nodeSamples {
+    slice key;
+    int db_id;
+    slice texts[LOOK_NODES]; /* copies */
+    unsigned count;
+} nodeSamples;
+
+static void addNode(void *arg, slice text) {
+    nodeSamples *samples = arg;
+    hotCheck(samples->count < LOOK_NODES);
+    if (!isCompressible(text)) return;
+    samples->texts[samples->count++] = sliceMake(memDup(text.ptr, text.len), text.len);
+}
+
+/* Each of the nodes stands for an equal part of all. */
+static void addNodes(const robj *o, int db_id) {
+    nodeSamples samples = {.key = objectKey(o), .db_id = db_id};
+    uint64_t nodes =
+        compressedSampleNodes(o, randomUniform(UINT64_MAX), LOOK_NODES, addNode, &samples);
+    for (unsigned i = 0; i < samples.count; i++) {
+        valueSurveyAddPart(trainer.survey, db_id, samples.key, samples.texts[i],
+                           1 + nodes / LOOK_NODES);
+        memFree((void *)(uintptr_t)samples.texts[i].ptr);
+    }
+}
+
 static void addSample(void *arg, const robj *o) {
     int db_id = *(const int *)arg;
     size_t min = (size_t)engineConf.value_compression_min_bytes;
     trainer.looks++;
+    if (compressedHasNodes(o)) {
+        addNodes(o, db_id);
+        if (trainer.looks_wanted < FEW_KEYS) trainer.looks_wanted = FEW_KEYS;
+        return;
+    }
+    if (trainer.looks > trainer.keys && !objectIsTableOfFields(o)) return; /* it has been added */
     trainer.fields += valueSurveyAddObject(trainer.survey, db_id, o, min);
 }
 

@@ -41,7 +41,6 @@ static struct {
 
 static compressedReport all;
 static uint64_t make_ticks, expand_ticks;
-static char packed_room[COMPRESSED_TEXT_MAX]; /* pages that are not used take no memory */
 
 /* ------------------------------------------------------------------ reading */
 
@@ -338,6 +337,14 @@ static compressedValue describe(const robj *o, size_t len) {
     return (compressedValue){.raw = objectForm(o) != FORM_EMBED, .len = len, .count = countOf(o)};
 }
 
+slice compressedPack(const valueDictionary *d, slice text, size_t most) {
+    hotCheck(threadIsMain());
+    static char room[COMPRESSED_TEXT_MAX]; /* pages that are not used take no memory */
+    check(text.len <= sizeof(room));
+    size_t len = dictionaryCompress(d, text, room, sizeMin(text.len, most + SLACK));
+    return len <= most ? sliceMake(room, len) : SLICE("");
+}
+
 robj *compressedMake(const robj *o, int db_id) {
     hotCheck(threadIsMain());
     const valueDictionary *d = dictionaryOfKey(db_id, objectKey(o));
@@ -345,15 +352,14 @@ robj *compressedMake(const robj *o, int db_id) {
     uint64_t began = clockTicks();
     compressedMark mark = compressedSetMark();
     slice text = objectIsCompressed(o) ? compressedText(o) : compressedTextOf(o);
-    check(text.len <= sizeof(packed_room));
     compressedValue v = describe(o, text.len);
     size_t most = memoryWanted(o, &v);
-    size_t len = dictionaryCompress(d, text, packed_room, sizeMin(text.len, most + SLACK));
+    slice packed = compressedPack(d, text, most);
     compressedFreeSince(mark);
     robj *made = NULL;
-    if (len && memoryWith(o, &v, len) <= most) {
+    if (packed.len && memoryWith(o, &v, packed.len) <= most) {
         v.dictionary = dictionaryId(d);
-        v.packed = sliceMake(packed_room, len);
+        v.packed = packed;
         made = build(objectKey(o), objectType(o), objectExpire(o), objectAccess(o), &v);
     }
     make_ticks += clockTicks() - began;
@@ -451,12 +457,11 @@ void compressedDropsSettle(compressedDrops *drops) {
 
 bool compressedPartMake(const valueDictionary *d, slice text, size_t most, compressedPart *out) {
     hotCheck(threadIsMain());
-    check(text.len <= sizeof(packed_room));
     uint64_t began = clockTicks();
-    size_t len = dictionaryCompress(d, text, packed_room, sizeMin(text.len, most + SLACK));
+    slice packed = compressedPack(d, text, most);
     make_ticks += clockTicks() - began;
-    *out = (compressedPart){dictionaryId(d), text.len, sliceMake(packed_room, len)};
-    return len > 0 && len <= most;
+    *out = (compressedPart){dictionaryId(d), text.len, packed};
+    return packed.len > 0;
 }
 
 void compressedPartMade(bool stored) {
@@ -510,4 +515,5 @@ void compressedGetReport(compressedReport *out) {
 void compressedResetStats(void) {
     all.made = all.futile = all.shown = all.restored = 0;
     make_ticks = expand_ticks = 0;
+    compressedResetNodesStats();
 }

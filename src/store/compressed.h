@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values that are compressed with a dictionary (dictionary.h): strings and packed collections.
+ * Values that are compressed with a dictionary (dictionary.h): strings, packed collections, and the
+ * nodes of long lists and streams, which are compressed one by one within their value.
  *
  * A compressed object differs from a plain one in its header (object.h) and in the bytes of its
  * embedded value:
@@ -23,11 +24,14 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "ds/node_codec.h"
+#include "ds/stream_id.h"
+#include "store/dictionary.h"
 #include "store/keyspace.h"
 #include "store/object.h"
 
 /* Longer texts are not compressed: expanding one must not take longer than a slow command. */
-enum { COMPRESSED_TEXT_MAX = 128 * 1024 };
+enum { COMPRESSED_TEXT_MAX = NODE_TEXT_MAX };
 
 typedef struct compressedValue {
     uint32_t dictionary;
@@ -123,6 +127,30 @@ typedef struct compressPlan {
 } compressPlan;
 bool storeCompressTurn(const compressPlan *plan);
 
+/* ---- nodes of long lists and streams ---- */
+
+/* Sets the codec of ds/node_codec.h. Called once, at startup. */
+void compressedNodesInit(void);
+/* True if the value is a stream or a long list. */
+bool compressedHasNodes(const robj *o);
+/* A visit to the nodes of a value, which may take several calls. */
+typedef struct nodesVisit {
+    size_t min;
+    bool idle, whole;    /* as in nodeVisit */
+    int64_t deadline_us; /* INT64_MAX: none */
+    bool continues;      /* the visit has begun */
+    streamId from;       /* private */
+} nodesVisit;
+/* How many nodes of the value are compressed. */
+uint64_t compressedNodesOf(const robj *o);
+/* Visits nodes of the value of an existing key; true: some remain. */
+bool storeCompressNodes(db *d, const robj *o, nodesVisit *visit);
+/* Passes on the texts of `most` nodes that a random number chooses. Returns the number of nodes. */
+uint64_t compressedSampleNodes(const robj *o, uint64_t random, size_t most, nodeTextProc *visit,
+                               void *arg);
+/* Packs a text to at most `most` bytes, valid until the next call; empty: it does not fit. */
+slice compressedPack(const valueDictionary *d, slice text, size_t most);
+
 /* ---- freeing ---- */
 
 /* Objects that another thread frees. All zero at first. */
@@ -146,6 +174,10 @@ typedef struct compressedReport {
     size_t scratch; /* bytes of compressedText() and compressedShow() */
 } compressedReport;
 void compressedGetReport(compressedReport *out);
+/* The same of nodes, in place of values. */
+void compressedGetNodesReport(compressedReport *out);
+/* Of both. */
 void compressedResetStats(void);
+void compressedResetNodesStats(void);
 
 #endif

@@ -13,7 +13,10 @@
 #include "store/dictionary.h"
 #include "store/hash_element.h"
 
-enum { BATCH = 64 }; /* objects that are fetched from memory together, and the clock read once */
+enum {
+    BATCH = 64,     /* objects that are fetched from memory together, and the clock read once */
+    ROUNDED_S = 61, /* the clock of LFU counts minutes */
+};
 
 typedef struct foundObject {
     robj *o;
@@ -21,8 +24,12 @@ typedef struct foundObject {
 } foundObject;
 
 static struct {
-    bool runs;  /* in the midst of a pass */
-    bool whole; /* which tries all idle values */
+    bool runs;             /* in the midst of a pass */
+    bool whole;            /* which tries all idle values */
+    bool nodes;            /* which visits the nodes of lists and streams */
+    int64_t nodes_ms[2];   /* when the last pass of this kind began, and the one before it, */
+    int64_t nodes_end_ms;  /* and when the last one ended; 0: none */
+    nodesVisit node_visit; /* to the nodes of the object at `at`, if it continues */
     int db;
     uint64_t cursor;
     int64_t began_ms, last_ms; /* this pass and the previous one; 0: none */
@@ -68,8 +75,28 @@ static bool isDue(const robj *o, int64_t idle_s) {
     int64_t idle = accessIdleSeconds(o);
     if (idle < idle_s) return false;
     if (walk.whole) return true;
-    enum { ROUNDED_S = 61 }; /* the clock of LFU counts minutes */
     return idle <= idle_s + (storeNow.now_ms - walk.last_ms) / 1000 + ROUNDED_S;
+}
+
+/* True if this pass visits the nodes of the object. If it was used last before the two last passes
+ * of this kind, the first one has marked its nodes and the second one has tried them. */
+static bool areNodesDue(const robj *o) {
+    if (!walk.nodes) return false;
+    if (walk.whole || !walk.nodes_ms[1]) return true;
+    return accessIdleSeconds(o) <= (storeNow.now_ms - walk.nodes_ms[1]) / 1000 + ROUNDED_S;
+}
+
+/* Visits the nodes of the object, from the node after those of the last visit on. True: it was
+ * tried, which takes time. */
+static bool tryNodes(db *d, const robj *o, const compressPlan *plan, int64_t deadline_us) {
+    nodesVisit *v = &walk.node_visit;
+    if (!v->continues && !areNodesDue(o)) return false;
+    v->min = plan->min;
+    v->idle = accessIdleSeconds(o) >= plan->idle_s;
+    v->whole = walk.whole;
+    v->deadline_us = deadline_us;
+    v->continues = storeCompressNodes(d, o, v);
+    return true;
 }
 
 /* Collects what is in the next buckets of the database. */
@@ -126,14 +153,25 @@ bool storeCompressFields(db *d, robj *o, size_t min) {
 /* Tries a value. True: it was tried, which takes time. */
 static bool tryObject(db *d, robj *o, const compressPlan *plan, int64_t deadline_us) {
     if (unlikely(objectIsTableOfFields(o))) {
+        walk.node_visit.continues = false; /* there was another value with this key */
         tryFields(d, o, plan, deadline_us);
         return true;
     }
-    walk.fields = 0; /* there was a hash with this key */
+    walk.fields = 0;
+    if (compressedHasNodes(o)) return tryNodes(d, o, plan, deadline_us);
+    walk.node_visit.continues = false;
     if (objectIsCompressed(o) && !walk.whole) return false;
     if (!isDue(o, plan->idle_s) || !compressedMayGain(o, d->id, plan->min)) return false;
     (void)storeCompressKey(d, o, plan->min); /* or it gains nothing */
     return true;
+}
+
+/* True if the object at walk.at has parts that were not tried. */
+static bool isUnderWay(void) { return walk.fields || walk.node_visit.continues; }
+
+static void leaveObject(void) {
+    walk.fields = 0;
+    walk.node_visit.continues = false;
 }
 
 /* Tries the values of the batch; stops after the deadline. */
@@ -142,10 +180,10 @@ static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
     walk.suspended = false;
     while (walk.at < walk.count) {
         robj *o = objectOf(d, &walk.found[walk.at], resumed);
-        if (!o) walk.fields = 0;
+        if (!o) leaveObject();
         bool tried = o && tryObject(d, o, plan, deadline_us);
-        if (!walk.fields) walk.at++;
-        if (!tried || (!walk.fields && clockMonoUs() < deadline_us)) continue;
+        if (!isUnderWay()) walk.at++;
+        if (!tried || (!isUnderWay() && clockMonoUs() < deadline_us)) continue;
         suspend(resumed);
         return;
     }
@@ -168,12 +206,20 @@ static bool begin(const compressPlan *plan) {
     walk.generation = generation;
     walk.min = plan->min;
     walk.idle_s = plan->idle_s;
+    /* Visits to a node are an idle time apart: what is marked in between has not been idle. */
+    walk.nodes = other || storeNow.now_ms - walk.nodes_end_ms >= plan->idle_s * 1000;
     return true;
 }
 
 static void end(void) {
     walk.runs = false;
     walk.last_ms = walk.began_ms;
+    if (walk.nodes) {
+        walk.nodes_ms[1] = walk.nodes_ms[0];
+        walk.nodes_ms[0] = walk.began_ms;
+        walk.nodes_end_ms = storeNow.now_ms;
+    }
+    walk.node_visit = (nodesVisit){.min = 0};
     memFree(walk.found);
     walk.found = NULL;
     walk.cap = walk.count = walk.at = 0;

@@ -90,6 +90,7 @@ void storeInit(int count, bool slotted) {
     (void)slabKeyspace(); /* used memory shall not rise by the stores later */
     (void)slabElements();
     streamTypeInit();
+    compressedNodesInit();
     keyspaceInit(&storeNow.main, count);
 }
 

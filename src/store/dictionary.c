@@ -29,6 +29,7 @@ typedef struct valueClass {
 struct valueDictionary {
     valueCodec *codec;
     uint64_t users;
+    uint64_t nodes; /* of the users, those that any thread may free; atomic */
     uint32_t id;
     uint8_t class;         /* index */
     int64_t idle_since_ms; /* 0: it has users, or was not seen without */
@@ -168,8 +169,12 @@ void dictionaryRetire(int db_id, slice prefix) {
     if (c) c->current = NULL;
 }
 
+static uint64_t usersOf(const valueDictionary *d) {
+    return d->users + __atomic_load_n(&d->nodes, __ATOMIC_ACQUIRE);
+}
+
 static void freeDictionary(valueDictionary *d) {
-    check(d->users == 0);
+    check(usersOf(d) == 0);
     valueClass *c = &all.classes[d->class];
     if (c->current == d) c->current = NULL;
     check(c->dictionaries > 0);
@@ -186,7 +191,7 @@ void dictionariesSweep(int64_t now_ms) {
     for (uint32_t id = 1; id <= DICTIONARY_ID_MAX; id++) {
         valueDictionary *d = all.by_id[id];
         if (!d) continue;
-        if (d->users) {
+        if (usersOf(d)) {
             d->idle_since_ms = 0;
         } else if (all.classes[d->class].current != d) {
             freeDictionary(d);
@@ -286,6 +291,13 @@ void dictionaryRelease(uint32_t id, uint64_t count) {
     d->users -= count;
 }
 
+void dictionaryCountNodes(uint32_t id, bool more) {
+    valueDictionary *d = __atomic_load_n(&all.by_id[id], __ATOMIC_ACQUIRE);
+    check(d != NULL);
+    uint64_t before = __atomic_fetch_add(&d->nodes, more ? 1 : -(uint64_t)1, __ATOMIC_ACQ_REL);
+    check(more || before > 0);
+}
+
 /* ------------------------------------------------------------------ reports */
 
 bool dictionaryRead(uint32_t id, dictionaryReport *out) {
@@ -296,7 +308,7 @@ bool dictionaryRead(uint32_t id, dictionaryReport *out) {
                               .db_id = c->db_id,
                               .prefix = prefixOf(c),
                               .is_current = c->current == d,
-                              .users = d->users,
+                              .users = usersOf(d),
                               .memory = valueCodecMemory(d->codec) + memSizeOf(d),
                               .tried = d->tried,
                               .stored = d->stored,

@@ -48,6 +48,9 @@ bool dictionaryExpand(uint32_t id, slice packed, char *out, size_t plain_len);
 void dictionaryUse(uint32_t id);
 void dictionaryRelease(uint32_t id, uint64_t count);
 
+/* The same for one node of a list or stream. ANY_THREAD. */
+void dictionaryCountNodes(uint32_t id, bool more);
+
 /* Between these no dictionary is freed, so that another thread may expand copies of values that
  * have been removed. They can be nested. */
 void dictionariesHold(void);

@@ -19,8 +19,8 @@
 
 /* A prefix is a class if it has so many values, and at least so small a part of all. */
 enum { GROUPS = 2 * SURVEY_CLASSES_MAX, CLASS_VALUES_MIN = 24, CLASS_PART = 400 };
-/* The values of one of so many keys are not trained on: whether by its name, as a key may have been
- * sampled more than once. */
+/* The values of one of so many keys are not trained on: whether by its name, or by the bytes of a
+ * part of a value, as they may have been sampled more than once. */
 enum { TEST_ONE_OF = 4 };
 /* Values that a quick trial compresses. */
 enum { QUICK_TESTS = 100 };
@@ -189,6 +189,7 @@ static group *groupOf(valueSurvey *s, int db_id, slice prefix) {
 /* A value that has this name and stands for `weight` ones. */
 static void addValue(valueSurvey *s, int db_id, slice key, slice name, slice value,
                      uint64_t weight) {
+    hotCheck(weight > 0);
     group *g = groupOf(s, db_id, keyPrefix(key));
     s->values += weight;
     if (!g) return;
@@ -200,6 +201,10 @@ static void addValue(valueSurvey *s, int db_id, slice key, slice name, slice val
 
 void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
     addValue(s, db_id, key, key, value, 1);
+}
+
+void valueSurveyAddPart(valueSurvey *s, int db_id, slice key, slice part, uint64_t weight) {
+    addValue(s, db_id, key, part, part, weight);
 }
 
 typedef struct fieldSamples {

@@ -19,6 +19,7 @@ KEYS = [f"r:{i}" for i in range(120)] + [f"other:{i}" for i in range(30)] + [f"p
 HASHES = [f"h:{i}" for i in range(8)] + ["g:0", "g:1"]
 PAGE, FUTURE_MS = 200, 4000000000000
 MODES = ("no", "idle", "always")
+COUNTED = "values_compressed"  # in INFO stats: what a run must have made
 
 
 def record(rng):
@@ -188,7 +189,7 @@ def run(subject, twin, replica, options):
         passed += len(commands)
         disturb(rng, subject, replica)
         if number in cuts:
-            made += int(subject.info("stats")["values_compressed"])
+            made += int(subject.info("stats")[COUNTED])
             subject.cut()
             wait_for(lambda: subject.client("PING") == b"PONG", "it does not load")
             subject.client.many([["CONFIG", "SET", "value-compression", rng.choice(MODES)], ["DEBUG", "VALUE-DICTIONARY", "r:", record(rng)],
@@ -200,12 +201,12 @@ def run(subject, twin, replica, options):
             if len(set(found)) != 1:
                 print(f"page {number}: the datasets differ: {found}")
                 return passed, 1, made
-    made += int(subject.info("stats")["values_compressed"])
+    made += int(subject.info("stats")[COUNTED])
     return passed, 0, made
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(text=__doc__, *settings):
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("server")
     parser.add_argument("twin", nargs="?")
     parser.add_argument("--steps", type=int, default=100000)
@@ -213,16 +214,20 @@ def main():
     parser.add_argument("--cuts", type=int, default=3)
     options = parser.parse_args()
     print("seed", options.seed, flush=True)
-    servers, common = [], ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--hash-max-listpack-entries", "8")
+    servers, common = [], ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--hash-max-listpack-entries", "8", *settings)
     try:
         servers.append(Server(options.server, *common, "--appendonly", "yes", "--value-compression", "always", "--value-compression-min-bytes", "32",
                               "--value-compression-idle-seconds", "1"))
         servers.append(Server(options.twin or options.server, *common))
         servers.append(Server(options.server, *common, "--value-compression", "idle", "--value-compression-idle-seconds", "1"))
-        passed, failed, made = run(*servers, options)
-        print(f"{made} values were compressed")
+        try:
+            passed, failed, made = run(*servers, options)
+        except ConnectionError as lost:
+            print(lost)
+            passed, failed, made = 0, 1, 0
+        print(f"{COUNTED}: {made}")
         if failed:
-            print(servers[0].last_lines())
+            print(servers[0].last_lines(700))
     finally:
         for server in servers:
             server.stop()

@@ -1,8 +1,8 @@
 # Values compressed in memory and their plain twins. Database 0 has dictionaries, so its values can be compressed; database
 # 9 has none: the plain twins.
 
-# Makes the key compressed.
-proc compress {key} {assert_equal 1 [r debug compress $key] $key}
+# Makes the value compressed, or nodes of it.
+proc compress {key} {assert {[r debug compress $key] > 0} $key}
 proc is_compressed {key} {expr {[r debug compressed $key] > 0}}
 
 proc save_in_background {} {
@@ -19,8 +19,10 @@ proc rewritten {} {
 
 # Everything that can be seen of the value of a key. Reading it leaves a compressed value as it is.
 proc seen {key} {
-    set seen [list $key [r debug digest-value $key] [r object encoding $key] [r pexpiretime $key] [r type $key] [r dump $key]]
+    set seen [list $key [r debug digest-value $key] [r object encoding $key] [r pexpiretime $key] [r type $key]]
+    if {[r type $key] ne "stream"} {lappend seen [r dump $key]} ;# which has the times of consumers
     switch [r type $key] {
+        stream {lappend seen [r xlen $key] [r xrange $key - +] [r xrevrange $key + - count 3]}
         string {lappend seen [r strlen $key] [r get $key]}
         list {lappend seen [r llen $key] [r lrange $key 0 -1]}
         set {lappend seen [r scard $key] [r smembers $key]}
@@ -46,7 +48,7 @@ proc words_of {line} {
 }
 
 # Runs the script in both databases. `Z key` in it compresses the value of a key, where it can be. Replies, values,
-# encodings and expiry times must be the same. Variables of the script are those of the caller.
+# encodings and expiry times must be the same. `T key from to` calls add_entries, a procedure of the caller. Variables of the script are those of the caller.
 proc both {name script} {
     foreach db {9 0} {
         r select $db
@@ -54,6 +56,10 @@ proc both {name script} {
         set log {}
         foreach line [split [string trim $script] \n] {
             set words [words_of [string trim $line]]
+            if {[lindex $words 0] eq "T"} {
+                add_entries {*}[lrange $words 1 end]
+                continue
+            }
             if {[lindex $words 0] eq "Z"} {
                 if {$db == 0} {compress [lindex $words 1]}
                 continue

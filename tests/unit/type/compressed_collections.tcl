@@ -639,13 +639,12 @@ start_server {tags {hash set zset list with:zstd} overrides {enable-debug-comman
         assert_equal [expr {[llength $types] / 3}] [info_field compressed_values]
     }
 
-    test {large collections, values with TTLs of members, and what gains nothing, are left alone} {
+    test {a stream of one node, values with TTLs of members, and what gains nothing, are left alone} {
         r flushall
         r sadd set:1 {*}[members 1 10]
         r sexpire set:1 10000 members 1 [member 1]
         r zadd zset:1 {*}[scored 1 10]
         r zexpire zset:1 10000 members 1 [member 1]
-        r rpush list:1 {*}[members 1 1000]
         r sadd ints:1 1 2 3 4
         r xadd list:2 * {*}[record 1]
         r hset rec:2 a b

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Coded nodes of streams (stream.h, ds/node_codec.h).
+ *
+ * Invariant: the tail is not coded, so appending and reading new entries cost what they always do.
+ * Coding or expanding a node is no change of the stream: a frozen stream does not see it, and
+ * cursors remain valid, as they read copies of coded nodes, and find their place in the index anew
+ * when a node has been replaced. Main thread only. */
+#include "ds/stream_private.h"
+
+void streamOpenNode(stream *s, streamPlace *p) {
+    streamNode *n = p->node;
+    size_t cap = n->cap;
+    bool was_coded = n->coded;
+    p->node = streamNodePlain(n);
+    if (unlikely(was_coded)) streamNodesChanged(s, p->key, n, cap, p->node);
+    hotCheck(!p->node->coded);
+}
+
+void streamReadUnusual(const stream *s, streamPlace *p, bool uses, streamNode **copy) {
+    streamNode *n = p->node;
+    memFree(*copy);
+    *copy = NULL;
+    if (!n->coded && !n->marked) return;
+    nodeRead read = uses ? codedRead(n->coded && n->marked) : NODE_STAYS;
+    if (n->coded && read == NODE_EXPANDS) {
+        streamOpenNode((stream *)(uintptr_t)s, p); /* which is no change of the stream */
+        return;
+    }
+    if (read != NODE_STAYS) n->marked = n->coded;
+    if (n->coded) p->node = *copy = streamNodeExpand(n);
+}
+
+/* Visits one node; returns whether its text was tried. */
+static bool visitNode(stream *s, const streamPlace *p, const nodeVisit *v) {
+    streamNode *n = p->node;
+    size_t len = n->used - sizeof(*n), cap = n->cap;
+    if (n->coded) {
+        n->marked = 0;
+        if (!v->whole || codedDictionary(n->bytes) == v->dictionary) return false;
+    } else {
+        if (len < v->min || len > NODE_TEXT_MAX || (n->futile && !v->whole)) return false;
+        if (!n->marked && !v->idle) {
+            n->marked = 1;
+            return false;
+        }
+    }
+    streamNode *made = streamNodeCode(n, v);
+    if (made) streamNodesChanged(s, p->key, n, cap, made);
+    return true;
+}
+
+bool streamCodeNodes(stream *s, streamId *from, const nodeVisit *v) {
+    streamPlace p;
+    size_t seen = 0;
+    bool more = s->index && streamSeek(s, *from, &p);
+    for (bool over = false; more && p.node != s->tail && !over; more = streamPlaceNext(&p)) {
+        *from = p.key;
+        (void)streamIdNext(from); /* the tail has a higher one */
+        if (visitNode(s, &p, v) || ++seen % CODED_VISITS == 0) over = v->is_over(v->arg);
+    }
+    return more && p.node != s->tail;
+}
+
+uint64_t streamCodedNodes(const stream *s) {
+    uint64_t count = 0;
+    streamPlace p;
+    for (bool more = streamSeek(s, STREAM_ID_MIN, &p); more; more = streamPlaceNext(&p))
+        count += p.node->coded;
+    return count;
+}
+
+void streamSample(const stream *s, uint64_t part, size_t most, nodeTextProc *visit, void *arg) {
+    streamPlace p;
+    if (!streamSeek(s, STREAM_ID_MIN, &p)) return;
+    uint64_t first_ms = p.key.ms, ms = s->tail_key.ms - first_ms;
+    streamNode *copy = NULL;
+    streamId from = {first_ms + (ms ? part % ms : 0), 0};
+    bool more = streamSeek(s, from, &p);
+    for (size_t i = 0; more && i < most; i++, more = streamPlaceNext(&p)) {
+        if (p.node->used > NODE_TEXT_MAX) continue;
+        streamReadNode(s, &p, false, &copy);
+        visit(arg, streamNodeText(p.node));
+    }
+    memFree(copy);
+}
