@@ -43,7 +43,7 @@ enum {
 };
 
 static struct {
-    list active, held;
+    list active, held, tried;
     gatewayCounts counts;
     scanPrints *prints; /* allocated with the first SCAN */
     bool progress;      /* since the last gatewayResume() */
@@ -56,6 +56,7 @@ static list *activeClients(void) {
     if (!clients.active.head.next) {
         listInit(&clients.active);
         listInit(&clients.held);
+        listInit(&clients.tried);
     }
     return &clients.active;
 }
@@ -239,8 +240,23 @@ static bool settle(gatewayClient *gc) {
     return true;
 }
 
+/* What was kept for a request ends with it, also if another gate has refused it. Clients whose
+ * request is held again keep it. */
+static void endTried(void) {
+    if (engineHot.current) return; /* the request may be the one that runs */
+    for (listNode *n; (n = listFirst(&clients.tried));) {
+        gatewayClient *gc = LIST_OWNER(n, gatewayClient, tried);
+        listRemove(&clients.tried, n);
+        if (listHas(&gc->held)) continue;
+        gc->give_up_ms = 0;
+        gatewayFetchEnd(gc);
+        cachingRequestEnded(gc->who);
+    }
+}
+
 void gatewaySettle(void) {
     list *all = activeClients();
+    endTried();
     bool later = false;
     for (listNode *n = listFirst(all), *next; n; n = next) {
         next = listNext(all, n);
@@ -276,6 +292,7 @@ void gatewayResume(void) {
         gatewayClient *gc = LIST_OWNER(listFirst(&clients.held), gatewayClient, held);
         session *s = gc->who;
         listRemove(&clients.held, &gc->held);
+        if (!listHas(&gc->tried)) listAppend(&clients.tried, &gc->tried);
         s->flags &= ~SESSION_PAUSED;
         /* Also if it was not stopped here: net does so if bytes, or the end, come while a request
          * that is held again is in the batch. */
@@ -815,6 +832,8 @@ static void endClient(session *s) {
     gatewayFetchEnd(gc);
     dropOrder(gc);
     if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
+    if (listHas(&gc->tried)) listRemove(&clients.tried, &gc->tried);
+    cachingRequestEnded(s);
 }
 
 void gatewaySessionEvent(session *s, sessionEvent e) {

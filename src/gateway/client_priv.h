@@ -20,6 +20,7 @@ typedef struct gatewayClient {
     replyOrder order;
     listNode active; /* while the order is not empty */
     listNode held;
+    listNode tried; /* was held in this turn and has kept something for its request */
     uint64_t may_leave;
     bool is_exclusive;     /* nothing is started before the order is empty */
     bool is_closing;       /* is to be closed once the order is empty */
