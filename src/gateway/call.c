@@ -194,8 +194,8 @@ void callStart(const callRequest *r) {
                        .user_len = r->user.len,
                        .client_len = r->client.len,
                        .request_len = r->request.len};
-    memcpy(c->bytes, r->user.ptr, r->user.len);
-    /* Requests of this node have no client. */
+    /* Requests of this node have neither user nor client. */
+    if (r->user.len) memcpy(c->bytes, r->user.ptr, r->user.len);
     if (r->client.len) memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
     memcpy(c->bytes + r->user.len + r->client.len, r->request.ptr, r->request.len);
     if (r->node_id.len) memcpy(c->node_id, r->node_id.ptr, NODE_ID_LEN);
