@@ -470,8 +470,11 @@ void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     outbufClear(&buf);
 }
 
+/* True if the gate applies to the command. */
+static bool gateSelects(const gate *g, const command *cmd) { return cmd->gates & gateMask(g); }
+
 bool gatewayIsPaused(ctx *c) {
-    return gateIsArmed(&pauseGate) && pauseGate.selects(c->cmd->spec) &&
+    return gateIsArmed(&pauseGate) && gateSelects(&pauseGate, c->cmd) &&
            pauseGate.admit(c) == GATE_HELD;
 }
 
@@ -762,7 +765,7 @@ static gateVerdict admit(ctx *c) {
     gc->is_exclusive = false;
     /* That gate comes later, and would not be asked about what others execute. */
     bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
-    if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
+    if (only_subscribes && gateSelects(&pubsubContextGate, c->cmd))
         return pubsubContextGate.admit(c);
     if (gc->gather && gatewayFetchGoesOn(gc, c)) return gatewayFetch(gc, c);
     gateVerdict verdict;

@@ -249,6 +249,32 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         assert_equal 2 [$c get [key_of 1]]
     }
 
+    test {CLIENT PAUSE of the node of the connection holds commands that several nodes execute} {
+        set c [gateway]
+        lassign [list [key_of 0] [key_of 1]] a b
+        set writes [list {flushdb OK} [list del $a $b 2] [list mset $a 1 $b 1 OK] {publish ch x 0}]
+        set reads [list {dbsize 2} [list mget $a $b {1 1}] {randomkey *} {pubsub numpat 0} {info *} {script flush OK}]
+        foreach line [concat $writes $reads] {
+            $c flushdb
+            $c mset $a 1 $b 1
+            r client pause 100000 write
+            $c -send {*}[lrange $line 0 end-1]
+            if {$line in $writes} {
+                wait_for_condition 600 50 {[regexp {blocked_clients:1} [r info clients]]}
+                r client unpause
+            }
+            assert_match [lindex $line end] [$c -read]
+            r client unpause
+        }
+        # CLIENT UNPAUSE would wait, too.
+        foreach line [concat $writes $reads] {
+            $c flushdb
+            $c mset $a 1 $b 1
+            r client pause 50 all
+            assert_match [lindex $line end] [$c {*}[lrange $line 0 end-1]]
+        }
+    }
+
     test {a node without places for clients accepts the links of a gateway} {
         set c [gateway]
         # Its link is made anew when there is no place.

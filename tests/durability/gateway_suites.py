@@ -144,9 +144,20 @@ def run_through_gateway(options, folder):
     finally:
         cluster.ended = True
         disturber.join()
+        for i, node in enumerate(cluster.nodes):
+            if node.process.poll() is not None:
+                print(f"node {i} has ended; its log:\n" + tail_of(os.path.join(node.folder, "log")))
         cluster.end()
         if options.moves or options.kills:
             print(f"moves of slots: {disturber.moves}, killed primaries: {disturber.kills}")
+
+
+def tail_of(path):
+    """What a server has logged of its crash, or the end of its log."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = file.readlines()
+    crash = next((i for i, line in enumerate(lines) if "crashed by" in line or "ASSERTION" in line), len(lines) - 30)
+    return "".join(lines[max(0, crash - 5):crash + 30])
 
 
 def print_kinds(failed):
@@ -155,7 +166,7 @@ def print_kinds(failed):
         kinds[kind_of(error)].append(f"{name}: {error}")
     for kind, tests in sorted(kinds.items(), key=lambda item: -len(item[1])):
         print(f"{len(tests):4} {kind}")
-        for test in tests:
+        for test in tests[:20]:
             print(f"       {test}")
 
 
