@@ -115,9 +115,11 @@ static void mergePlace(gatewayPlace *p, str *whole) {
     slice *all = memNewArray(slice, (size_t)p->count);
     int count = 0;
     for (int i = 0; i < p->count; i++) {
-        bool has_failed = i > 0 && p->replies[i].ptr[0] == '-';
-        if (!p->is_lenient || !has_failed) all[count++] = strSlice(&p->replies[i]);
+        bool has_failed = p->replies[i].ptr[0] == '-';
+        bool is_dropped = has_failed && (p->is_shared || (p->is_lenient && i > 0));
+        if (!is_dropped) all[count++] = strSlice(&p->replies[i]);
     }
+    if (!count) all[count++] = strSlice(&p->replies[0]);
     if (p->is_info) {
         infoSumKeyspaces(p->proto, all[0], p->counts_here, all + 1, count - 1, whole);
     } else {

@@ -550,3 +550,26 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         r config set replication-quorum 0
     }
 }
+
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {
+    open_gateway 0
+
+    test {functions that the nodes share are loaded and deleted once, whatever comes first: the request or the change} {
+        set c [gateway]
+        set code "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('incr', keys\[1\]) end)"
+        for {set round 1} {$round <= [scaled 40]} {incr round} {
+            assert_equal lib [$c function load $code]
+            for {set i 0} {$i < 3} {incr i} {assert_equal $round [$c fcall f 1 [key_of $i n]]}
+            assert_error "ERR Library 'lib' already exists" {$c function load $code}
+            assert_equal lib [$c function load replace $code]
+            set dump [$c function dump]
+            if {$round % 2} {
+                assert_equal OK [$c function delete lib]
+                assert_error "ERR Library not found" {$c function delete lib}
+                assert_equal OK [$c function restore $dump]
+            }
+            assert_equal OK [$c function flush]
+            for {set i 0} {$i < 3} {incr i} {assert_error "ERR Function not found" {$c fcall f 1 [key_of $i n]}}
+        }
+    }
+}
