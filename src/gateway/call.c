@@ -291,8 +291,11 @@ void callReplied(gatewayCall *c, slice reply) {
     check(!listHas(&c->node));
     redirection to;
     bool failed = reply.ptr[0] == '-';
-    slice early = failed ? strSlice(&c->early) : SLICE("");
-    slice said = early.len && !(c->flags & CALL_UNIT) ? early : reply;
+    slice early = strSlice(&c->early);
+    bool is_refused = early.len && !(c->flags & CALL_UNIT) && (failed || c->extra);
+    slice said = is_refused ? early : reply;
+    /* A node of an older version does not know GATEWAY TRACK, and executes the request. */
+    if (early.len) c->flags &= ~(uint32_t)CALL_TRACKED;
     gatewayPeer *from = c->peer;
     c->peer = NULL;
     if (from && failed && c->flags & CALL_ON_HELD) peerDrop(c->holder); /* it may watch still */

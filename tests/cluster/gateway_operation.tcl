@@ -401,3 +401,60 @@ start_server {tags {needs:config tls:skip}} {
         assert_equal PONG [r ping]
     }
 }
+
+# Nodes of another version: PEER_OLDER names its server. Before cluster-gateway-fetch a gateway knew neither tracking nor shard
+# channels.
+if {[info exists ::env(PEER_OLDER)]} {
+    foreach older {0 1} {
+        start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef}}} {
+            test "a cluster in which node $older is of an older version" {
+                set own $::binary
+                set ::binary $::env(PEER_OLDER)
+                with_node $older {restart_server}
+                set ::binary $own
+                cluster_wait_ok
+                cluster_wait_agree
+                open_gateway 0
+                set c [gateway 0 3]
+                set keys [list [key_of 0] [key_of 1] [key_of 2]]
+                foreach key $keys {
+                    assert_equal OK [$c set $key 1]
+                    assert_equal 1 [$c eval {return redis.call('get', KEYS[1])} 1 $key]
+                    $c multi
+                    $c incr $key
+                    assert_equal 2 [$c exec]
+                    assert_equal {} [$c blpop "{$key}:list" 0.01]
+                }
+                assert_equal {2 2 2} [$c mget {*}$keys]
+                assert_equal 3 [$c dbsize]
+                assert_equal 0 [$c publish channel text]
+                if {$older == 0} {
+                    assert_error "ERR 'ssubscribe' is not supported*" {$c ssubscribe [key_of 1]}
+                } else {
+                    # What it does not track is forgotten at once; nothing is assumed of what it does not know.
+                    assert_error "ERR *" {$c wait 0 10}
+                    assert_error "ERR *" {$c client tracking on bcast}
+                    assert_equal OK [$c client tracking on]
+                    assert_equal 2 [$c get [key_of 1]]
+                    assert_equal [list invalidate [list [key_of 1]]] [$c -push]
+                    assert_equal 2 [$c get [key_of 2]]
+                    r -2 set [key_of 2] 3
+                    assert_equal [list invalidate [list [key_of 2]]] [$c -push]
+                    r config set cluster-gateway-retry-ms 200
+                    assert_error "CLUSTERDOWN *" {$c ssubscribe [key_of 1]}
+                }
+                # It is upgraded: everything works.
+                with_node $older {restart_server}
+                cluster_wait_ok
+                cluster_wait_agree
+                open_gateway 0
+                set c [gateway 0 3]
+                assert_equal OK [$c client tracking on bcast prefix [key_of 1]]
+                wait_for_condition 600 50 {[regexp {tracking_total_prefixes:1} [r -1 info stats]]}
+                $c set [key_of 1] 4
+                while {[set told [$c -push]] eq {invalidate {}}} {}
+                assert_equal [list invalidate [list [key_of 1]]] $told
+            }
+        }
+    }
+}
