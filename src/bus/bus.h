@@ -76,10 +76,11 @@ typedef struct busLink {
     size_t held;    /* bytes of it that count in clusterBus.held: its sender is not known */
     int64_t met_ms; /* when a MEET on it began a handshake; 0: none has */
     listNode all;
-    int64_t heard_ms; /* when bytes have arrived on it */
-    bool is_closed;   /* freed at the end of the call */
-    bool is_greeted;  /* a full message has arrived: light ones may be used */
-    bool takes_short; /* the other end understands the short form */
+    int64_t heard_ms;             /* when bytes have arrived on it */
+    bool is_closed;               /* freed at the end of the call */
+    bool is_greeted;              /* a full message has arrived: light ones may be used */
+    char greeted_by[NODE_ID_LEN]; /* inbound, without `node`: the sender of the last full message */
+    bool takes_short;             /* the other end understands the short form */
     /* The last full PING or PONG that was sent: the hash of its slots. */
     bool has_told;
     uint64_t told_hash;

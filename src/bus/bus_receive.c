@@ -349,19 +349,35 @@ static bool isDropped(clusterBus *b, busLink *l, const message *m) {
     return true;
 }
 
+/* The node that has sent a light message, which does not name it. The sender of the full message
+ * before it may have become known since. NULL: it is not known, and the message is ignored as a
+ * full one would be: the other end need not know that. False: the link has been ended. */
+static bool findLightSender(clusterBus *b, busLink *l, const message *m, clusterNode **out) {
+    const messageHeader nothing = {0};
+    check(m->is_light);
+    if (!l->is_greeted) {
+        logNotice("Closing link for node %s that sent a lightweight message of type %s as its "
+                  "first message on the link",
+                  l->node ? clusterNodeLabel(l->node).text : "<unknown> (<unknown>)",
+                  messageTypeName(m->type));
+        busEndLink(b, l);
+        return false;
+    }
+    if (!l->node && l->is_inbound) {
+        clusterNode *n = clusterMapFind(b->map, sliceMake(l->greeted_by, NODE_ID_LEN));
+        bool is_known = n && n != b->map->myself && !(n->flags & NODE_HANDSHAKE);
+        if (is_known && !busLinksOf(n)->from && !busBindLink(b, l, n, &nothing)) return false;
+    }
+    *out = l->node;
+    return true;
+}
+
 void busTake(clusterBus *b, busLink *l, const message *m) {
     clusterNode *sender = l->node;
     check(!l->is_closed);
     if (isDropped(b, l, m)) return;
     if (m->is_light) {
-        if (!l->node || !l->is_greeted) {
-            logNotice("Closing link for node %s that sent a lightweight message of type %s as its "
-                      "first message on the link",
-                      l->node ? clusterNodeLabel(l->node).text : "<unknown> (<unknown>)",
-                      messageTypeName(m->type));
-            busEndLink(b, l);
-            return;
-        }
+        if (!findLightSender(b, l, m, &sender)) return;
     } else {
         if (!findSender(b, l, m, &sender)) return;
         if (m->is_short && (!l->node || !l->is_greeted)) { /* it comes after a full one only */
@@ -369,6 +385,7 @@ void busTake(clusterBus *b, busLink *l, const message *m) {
             return;
         }
         l->is_greeted = true;
+        if (!l->node) memcpy(l->greeted_by, m->header.sender, NODE_ID_LEN);
         if (!m->is_short) l->takes_short = m->header.own_flags & MESSAGE_TAKES_SHORT;
         if (sender && !m->is_short) sender->unclaims = m->header.own_flags & MESSAGE_UNCLAIMS;
         if (sender && sender != b->map->myself) votersHeard(b->map, sender, &m->header, b->now_ms);

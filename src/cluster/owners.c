@@ -9,6 +9,7 @@
 #include "cluster/server_bus.h"
 #include "cluster/server_map.h"
 #include "cluster/server_role.h"
+#include "cluster/shared_state.h"
 
 const clusterNode *clusterOwner(int slot) {
     check(slot >= 0);
@@ -71,5 +72,7 @@ const char *clusterNodeAddress(const clusterNode *n) {
 }
 
 slice clusterSlotTag(int slot) { return scanTag(slot); }
+
+bool clusterSharesFunctions(void) { return sharedAnnouncesFunctions(); }
 
 slice clusterSecret(void) { return sliceOf(clusterConf.cluster_bus_secret); }

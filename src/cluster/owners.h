@@ -30,6 +30,8 @@ int clusterOthers(const clusterNode **out, int max);
 const char *clusterNodeAddress(const clusterNode *n);
 /* A short text of which the slot is that of "{text}"; borrowed for ever. */
 slice clusterSlotTag(int slot);
+/* True if nodes tell each other of changes of functions: cluster-shared-functions. */
+bool clusterSharesFunctions(void);
 /* cluster-bus-secret; empty: none. Borrowed until the configuration changes. */
 slice clusterSecret(void);
 

@@ -47,6 +47,7 @@ static inline void listRemove(list *l, listNode *n) {
     l->count--;
 }
 static inline listNode *listFirst(const list *l) { return listIsEmpty(l) ? NULL : l->head.next; }
+static inline listNode *listLast(const list *l) { return listIsEmpty(l) ? NULL : l->head.prev; }
 static inline listNode *listNext(const list *l, const listNode *n) {
     return n->next == &l->head ? NULL : n->next;
 }

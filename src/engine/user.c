@@ -4,8 +4,10 @@
 #include "engine/user.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/deliver.h"
 #include "engine/session_priv.h"
+#include "engine/transaction.h"
 
 static const userPolicy *policy;
 static sessionWalkProc *session_walk;
@@ -71,14 +73,17 @@ void userCloseSession(session *s) {
 }
 
 void userLeaveSession(session *s) {
-    const uint64_t under_way = SESSION_BLOCKED | SESSION_IN_MULTI;
     user *other = userFind(SLICE("default"));
-    bool is_needed = s->flags & SESSION_NODE_LINK && !(s->flags & under_way);
-    if (!is_needed || !other || other == s->user || sessionIsExecuting(s)) {
+    bool stays =
+        s->flags & SESSION_NODE_LINK && other && other != s->user && !sessionIsExecuting(s);
+    if (stays && s->flags & SESSION_BLOCKED)
+        stays = blockEnd(s, SLICE("NOPERM The user was removed while the command was executed"));
+    if (!stays) {
         userCloseSession(s);
-    } else {
-        sessionSetAuthenticated(s, other, true);
+        return;
     }
+    if (s->flags & SESSION_IN_MULTI) transactionDiscard(s);
+    sessionSetAuthenticated(s, other, true);
 }
 
 /* Logs the session in as another user. */

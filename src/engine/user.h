@@ -77,9 +77,9 @@ bool userMayReadAll(const session *s);
 /* Closes a session whose user was removed or has lost what it uses: after the reply if its command
  * is running, else at once. */
 void userCloseSession(session *s);
-/* The user of the session is removed: closes it, unless it is a link of another node that has
- * nothing of that user under way: then it becomes the default user's, and SESSION_USER_CHANGED is
- * signalled. */
+/* The user of the session is removed: closes it, unless it is a link of another node. That one
+ * becomes the default user's after its job, wait or transaction has ended with an error, and
+ * SESSION_USER_CHANGED is signalled. */
 void userLeaveSession(session *s);
 
 #endif

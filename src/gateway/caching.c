@@ -5,8 +5,9 @@
  * node. In broadcast mode each owner tells each gateway of all changes of keys with the prefixes of
  * all its clients, and pubsub selects among them.
  *
- * Invariant: while there are prefixes, each link to an owner has sent them before any other
- * request. Main thread only. */
+ * Invariant: while there are prefixes, each link has sent them to its node before any request on
+ * keys, and each link to an owner of slots within a tick. When they have been received, all clients
+ * forget everything: changes before that were not told of. Main thread only. */
 #include "gateway/caching.h"
 
 #include "base/base.h"
@@ -25,9 +26,10 @@ enum { PREFIXES_MAX = 1000, OWNERS_MAX = 1024 };
 static struct {
     str *prefixes; /* of broadcast mode, that nodes have been told */
     int count;
-    int told;    /* all owners know so many of them */
-    int waiting; /* calls for the others */
-    str error;   /* of one of these */
+    int told;       /* all owners know so many of them */
+    int waiting;    /* calls for the others */
+    str error;      /* of one of these */
+    uint64_t asker; /* the session that has asked for them; 0: it does so no more */
 } caching;
 
 /* ------------------------------------------------------------------ the owner of the keys */
@@ -137,24 +139,38 @@ static void endPrefixes(void *owner, int part, str *reply, bool is_tracked) {
     gatewayProgress();
 }
 
-/* Sends a request about prefixes to all other owners. `is_last`: it does not matter if it fails. */
-static void tellOwners(slice request, bool is_last) {
+/* Sends a request about prefixes to a node. `flags`: CALL_PREFIXES, CALL_MORE; 0: it has
+ * none, and it does not matter if it fails. */
+static void tellNode(const clusterNode *n, slice request, uint32_t flags) {
+    check(!clusterIsMyself(n));
+    caching.waiting++;
+    callStart(&(callRequest){.request = request,
+                             .node_id = clusterNodeId(n),
+                             .slot = -1,
+                             .part = flags == 0,
+                             .flags = CALL_ALL_NODES | CALL_READS | CALL_PROVEN | CALL_UNIT |
+                                      CALL_BY_NODE | flags,
+                             .end = endPrefixes,
+                             .owner = &caching});
+}
+
+static void tellOwners(slice request, uint32_t flags) {
     const clusterNode *owners[OWNERS_MAX];
     int count = clusterOwners(owners, OWNERS_MAX);
-    for (int i = 0; i < count && i < OWNERS_MAX; i++) {
-        if (clusterIsMyself(owners[i])) continue;
-        caching.waiting++;
-        callStart(&(callRequest){.user = SLICE("default"),
-                                 .request = request,
-                                 .node_id = clusterNodeId(owners[i]),
-                                 .slot = -1,
-                                 .part = is_last,
-                                 .proto = 2,
-                                 .flags = CALL_ALL_NODES | CALL_READS | CALL_PROVEN |
-                                          CALL_PREFIXES | CALL_UNIT,
-                                 .end = endPrefixes,
-                                 .owner = &caching});
-    }
+    for (int i = 0; i < count && i < OWNERS_MAX; i++)
+        if (!clusterIsMyself(owners[i])) tellNode(owners[i], request, flags);
+}
+
+static void appendNone(str *out) {
+    slice words[] = {SLICE("GATEWAY"), SLICE("TRACK"), SLICE("NONE")};
+    aofPrintCommand(out, COUNT_OF(words), words);
+}
+
+void cachingNoPrefixes(const clusterNode *n) {
+    str request = STR_EMPTY;
+    appendNone(&request);
+    tellNode(n, strSlice(&request), 0);
+    strFree(&request);
 }
 
 static void appendTrack(str *out, int from) {
@@ -209,24 +225,39 @@ static bool addPrefixesOf(const ctx *c) {
     return true;
 }
 
+/* The nodes do not know all prefixes: those are dropped. True: this request has asked for them, and
+ * the error was replied. */
+static bool takeError(ctx *c) {
+    bool is_asker = caching.asker == c->who->id;
+    str error = caching.error;
+    check(!caching.waiting);
+    if (!error.len) return false;
+    caching.error = STR_EMPTY;
+    dropPrefixes(caching.told);
+    if (is_asker) replyError(c, strSlice(&error));
+    strFree(&error);
+    return is_asker;
+}
+
 gateVerdict cachingAdmit(ctx *c) {
     if (caching.waiting) return GATE_HELD;
-    if (caching.error.len) {
-        dropPrefixes(caching.told);
-        replyError(c, strSlice(&caching.error));
-        strFree(&caching.error);
-        return GATE_REFUSED;
-    }
+    if (takeError(c)) return GATE_REFUSED;
     caching.told = caching.count;
     if (!addPrefixesOf(c) || caching.told == caching.count) return GATE_PASS;
     str request = STR_EMPTY;
     appendTrack(&request, caching.told);
-    tellOwners(strSlice(&request), false);
+    caching.asker = c->who->id;
+    tellOwners(strSlice(&request), caching.told ? CALL_MORE : CALL_PREFIXES);
     strFree(&request);
-    return caching.waiting ? GATE_HELD : GATE_PASS;
+    if (caching.waiting) return GATE_HELD;
+    return takeError(c) ? GATE_REFUSED : GATE_PASS;
 }
 
-bool cachingFirstRequest(str *out) {
+void cachingRequestEnded(const session *s) {
+    if (caching.asker == s->id) caching.asker = 0;
+}
+
+bool cachingAllPrefixes(str *out) {
     if (!caching.count) return false;
     appendTrack(out, 0);
     check(out->len > 0);
@@ -236,7 +267,7 @@ bool cachingFirstRequest(str *out) {
 /* ------------------------------------------------------------------ what nodes tell */
 
 /* Changes before it were not told of. */
-void cachingFirstReply(void) {
+void cachingPrefixesTold(void) {
     pubsubForgetAll();
     gatewayProgress();
 }
@@ -260,12 +291,16 @@ void cachingLinkEnded(void) { pubsubForgetAll(); }
 
 void cachingTick(void) {
     if (!caching.count || caching.waiting) return;
+    if (!caching.asker) { /* nobody will be told of the result */
+        if (caching.error.len) dropPrefixes(caching.told);
+        strFree(&caching.error);
+        caching.told = caching.count;
+    }
     if (!pubsubBroadcasts() && caching.told == caching.count) {
         dropPrefixes(0);
-        slice words[] = {SLICE("GATEWAY"), SLICE("TRACK"), SLICE("NONE")};
         str request = STR_EMPTY;
-        aofPrintCommand(&request, COUNT_OF(words), words);
-        tellOwners(strSlice(&request), true);
+        appendNone(&request);
+        tellOwners(strSlice(&request), 0);
         strFree(&request);
         return;
     }

@@ -5,6 +5,7 @@
 #ifndef GATEWAY_CACHING_H
 #define GATEWAY_CACHING_H
 
+#include "bus/map.h"
 #include "engine/ctx.h"
 #include "engine/hooks.h"
 #include "gateway/call.h"
@@ -25,11 +26,16 @@ void cachingEnded(session *who, uint32_t tracking, slice keys, bool has_failed, 
 
 /* CLIENT TRACKING: GATE_HELD until all nodes will tell of the prefixes of broadcast mode. */
 gateVerdict cachingAdmit(ctx *c);
+/* The request that was held is not any more. */
+void cachingRequestEnded(const session *s);
 
-/* For peers. The request that a proven link sends first; false: none. */
-bool cachingFirstRequest(str *out);
+/* For peers. Appends the request that tells a node all prefixes of broadcast mode; false: there are
+ * none. */
+bool cachingAllPrefixes(str *out);
 /* Its reply has come. */
-void cachingFirstReply(void);
+void cachingPrefixesTold(void);
+/* A node that has prefixes is no owner of slots any more. */
+void cachingNoPrefixes(const clusterNode *n);
 /* An invalidation has come from a node. */
 void cachingTakePush(slice push);
 /* A link has ended that nodes have tracked keys for. */

@@ -194,8 +194,8 @@ void callStart(const callRequest *r) {
                        .user_len = r->user.len,
                        .client_len = r->client.len,
                        .request_len = r->request.len};
-    memcpy(c->bytes, r->user.ptr, r->user.len);
-    /* Requests of this node have no client. */
+    /* Requests of this node have neither user nor client. */
+    if (r->user.len) memcpy(c->bytes, r->user.ptr, r->user.len);
     if (r->client.len) memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
     memcpy(c->bytes + r->user.len + r->client.len, r->request.ptr, r->request.len);
     if (r->node_id.len) memcpy(c->node_id, r->node_id.ptr, NODE_ID_LEN);
@@ -291,8 +291,11 @@ void callReplied(gatewayCall *c, slice reply) {
     check(!listHas(&c->node));
     redirection to;
     bool failed = reply.ptr[0] == '-';
-    slice early = failed ? strSlice(&c->early) : SLICE("");
-    slice said = early.len && !(c->flags & CALL_UNIT) ? early : reply;
+    slice early = strSlice(&c->early);
+    bool is_refused = early.len && !(c->flags & CALL_UNIT) && (failed || c->extra);
+    slice said = is_refused ? early : reply;
+    /* A node of an older version does not know GATEWAY TRACK, and executes the request. */
+    if (early.len) c->flags &= ~(uint32_t)CALL_TRACKED;
     gatewayPeer *from = c->peer;
     c->peer = NULL;
     if (from && failed && c->flags & CALL_ON_HELD) peerDrop(c->holder); /* it may watch still */

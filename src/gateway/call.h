@@ -38,7 +38,9 @@ enum {
     CALL_SILENT = 1u << 9,    /* the link is not told of what it changes */
     CALL_TRACKED = 1u << 10,  /* its node has been asked for that */
     CALL_ONCE = 1u << 11,     /* it fails instead of waiting for its node */
-    CALL_PREFIXES = 1u << 12, /* its node tells the link of changes from now on */
+    CALL_PREFIXES = 1u << 12, /* it has all prefixes of broadcast mode */
+    CALL_MORE = 1u << 13,     /* it has some of them: the node must have the others */
+    CALL_BY_NODE = 1u << 14,  /* GATEWAY ... of this node itself: it needs no user there */
 };
 
 struct gatewayCall {
@@ -64,7 +66,8 @@ struct gatewayCall {
     char bytes[]; /* the user's name, the client, the request */
 };
 
-/* The parameters of callStart(); `request` are complete requests as RESP. */
+/* The parameters of callStart(); `request` are complete requests as RESP. Calls with CALL_BY_NODE
+ * have no user and no database; `proto` 0: any. They have CALL_PROVEN, too. */
 typedef struct callRequest {
     slice user, request, node_id; /* node_id: of CALL_ALL_NODES */
     slice client;                 /* its address, and after a blank its name, for logs */

@@ -43,7 +43,7 @@ enum {
 };
 
 static struct {
-    list active, held;
+    list active, held, tried;
     gatewayCounts counts;
     scanPrints *prints; /* allocated with the first SCAN */
     bool progress;      /* since the last gatewayResume() */
@@ -56,6 +56,7 @@ static list *activeClients(void) {
     if (!clients.active.head.next) {
         listInit(&clients.active);
         listInit(&clients.held);
+        listInit(&clients.tried);
     }
     return &clients.active;
 }
@@ -114,9 +115,11 @@ static void mergePlace(gatewayPlace *p, str *whole) {
     slice *all = memNewArray(slice, (size_t)p->count);
     int count = 0;
     for (int i = 0; i < p->count; i++) {
-        bool has_failed = i > 0 && p->replies[i].ptr[0] == '-';
-        if (!p->is_lenient || !has_failed) all[count++] = strSlice(&p->replies[i]);
+        bool has_failed = p->replies[i].ptr[0] == '-';
+        bool is_dropped = has_failed && (p->is_shared || (p->is_lenient && i > 0));
+        if (!is_dropped) all[count++] = strSlice(&p->replies[i]);
     }
+    if (!count) all[count++] = strSlice(&p->replies[0]);
     if (p->is_info) {
         infoSumKeyspaces(p->proto, all[0], p->counts_here, all + 1, count - 1, whole);
     } else {
@@ -239,8 +242,23 @@ static bool settle(gatewayClient *gc) {
     return true;
 }
 
+/* What was kept for a request ends with it, also if another gate has refused it. Clients whose
+ * request is held again keep it. */
+static void endTried(void) {
+    if (engineHot.current) return; /* the request may be the one that runs */
+    for (listNode *n; (n = listFirst(&clients.tried));) {
+        gatewayClient *gc = LIST_OWNER(n, gatewayClient, tried);
+        listRemove(&clients.tried, n);
+        if (listHas(&gc->held)) continue;
+        gc->give_up_ms = 0;
+        gatewayFetchEnd(gc);
+        cachingRequestEnded(gc->who);
+    }
+}
+
 void gatewaySettle(void) {
     list *all = activeClients();
+    endTried();
     bool later = false;
     for (listNode *n = listFirst(all), *next; n; n = next) {
         next = listNext(all, n);
@@ -276,6 +294,7 @@ void gatewayResume(void) {
         gatewayClient *gc = LIST_OWNER(listFirst(&clients.held), gatewayClient, held);
         session *s = gc->who;
         listRemove(&clients.held, &gc->held);
+        if (!listHas(&gc->tried)) listAppend(&clients.tried, &gc->tried);
         s->flags &= ~SESSION_PAUSED;
         /* Also if it was not stopped here: net does so if bytes, or the end, come while a request
          * that is held again is in the batch. */
@@ -453,8 +472,11 @@ void gatewayRunHere(ctx *c, int argc, const slice *argv, str *out) {
     outbufClear(&buf);
 }
 
+/* True if the gate applies to the command. */
+static bool gateSelects(const gate *g, const command *cmd) { return cmd->gates & gateMask(g); }
+
 bool gatewayIsPaused(ctx *c) {
-    return gateIsArmed(&pauseGate) && pauseGate.selects(c->cmd->spec) &&
+    return gateIsArmed(&pauseGate) && gateSelects(&pauseGate, c->cmd) &&
            pauseGate.admit(c) == GATE_HELD;
 }
 
@@ -745,7 +767,7 @@ static gateVerdict admit(ctx *c) {
     gc->is_exclusive = false;
     /* That gate comes later, and would not be asked about what others execute. */
     bool only_subscribes = c->who->flags & SESSION_PUBSUB && c->who->proto == 2;
-    if (only_subscribes && pubsubContextGate.selects(c->cmd->spec))
+    if (only_subscribes && gateSelects(&pubsubContextGate, c->cmd))
         return pubsubContextGate.admit(c);
     if (gc->gather && gatewayFetchGoesOn(gc, c)) return gatewayFetch(gc, c);
     gateVerdict verdict;
@@ -815,6 +837,8 @@ static void endClient(session *s) {
     gatewayFetchEnd(gc);
     dropOrder(gc);
     if (listHas(&gc->held)) listRemove(&clients.held, &gc->held);
+    if (listHas(&gc->tried)) listRemove(&clients.tried, &gc->tried);
+    cachingRequestEnded(s);
 }
 
 void gatewaySessionEvent(session *s, sessionEvent e) {

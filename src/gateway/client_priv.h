@@ -20,6 +20,7 @@ typedef struct gatewayClient {
     replyOrder order;
     listNode active; /* while the order is not empty */
     listNode held;
+    listNode tried; /* was held in this turn and has kept something for its request */
     uint64_t may_leave;
     bool is_exclusive;     /* nothing is started before the order is empty */
     bool is_closing;       /* is to be closed once the order is empty */
@@ -39,6 +40,7 @@ typedef struct gatewayPlace {
     bool is_scan;          /* the reply is that of CLUSTERSCAN */
     bool is_alone;         /* its calls have links of their own */
     bool is_lenient;       /* the first reply counts without the others */
+    bool is_shared;        /* one reply that is no error counts: the nodes tell each other */
     bool is_info;          /* the first reply is INFO, the others are its section keyspace */
     bool counts_here;      /* of INFO: the keys of this node count */
     int waiting, count;

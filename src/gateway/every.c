@@ -50,6 +50,10 @@ static void appendWords(str *out, slice a, slice b, slice c) {
 
 /* ------------------------------------------------------------------ all primaries */
 
+static bool isAboutFunctions(const command *cmd) {
+    return cmd->parent && sliceEqual(cmd->parent->name, SLICE("function"));
+}
+
 gateVerdict gatewayCallAll(gatewayClient *gc, ctx *c, const route *way) {
     nodeList owners;
     if (!findOwners(c, &owners)) return GATE_REFUSED;
@@ -60,6 +64,8 @@ gateVerdict gatewayCallAll(gatewayClient *gc, ctx *c, const route *way) {
     gatewayPlace *p = gatewayKeepPlace(gc, c, owners.count, way->merge);
     str bytes = STR_EMPTY;
     aofPrintCommand(&bytes, c->argc, c->argv);
+    /* A node may have the change of another one before the request: the library exists already. */
+    p->is_shared = isAboutFunctions(c->cmd) && clusterSharesFunctions();
     for (int i = 0; i < owners.count; i++) {
         if (clusterIsMyself(owners.of[i])) {
             gatewayEndPart(p, c, i, c->argc, c->argv);

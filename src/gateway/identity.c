@@ -165,7 +165,8 @@ void gatewayForCommand(ctx *c) {
     replyOk(c);
 }
 
-/* GATEWAY AS user db proto: the requests that follow are those of this user. */
+/* GATEWAY AS user db proto: the requests that follow are those of this user; an empty name: they
+ * are GATEWAY ... alone, which the other node sends for itself. */
 void gatewayAsCommand(ctx *c) {
     session *s = c->who;
     gatewayLink *link = sessionSlotGet(c->who, slotIndex());
@@ -174,8 +175,13 @@ void gatewayAsCommand(ctx *c) {
     link->named = NULL;
     gateArmSession(s, &gatewayUserGate, true);
     if (!ctxArgInt(c, 3, &db_id) || !ctxArgIntIn(c, 4, 2, 3, &proto, "NOPROTO unsupported")) return;
-    user *who = userFind(c->argv[2]);
-    if (!who || !userIsOn(who)) {
+    slice name = c->argv[2];
+    user *who = name.len ? userFind(name) : NULL;
+    if (!name.len) {
+        ctxSetProto(c, (int)proto);
+        sessionSetAuthenticated(s, userFind(SLICE("default")), true);
+        replyOk(c);
+    } else if (!who || !userIsOn(who)) {
         replyError(c, SLICE(IDENTITY_NOBODY));
     } else if (sessionSelect(s, db_id) != OK) {
         replyError(c, ERR_DB_RANGE_TEXT);

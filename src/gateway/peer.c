@@ -59,7 +59,10 @@ struct gatewayPeer {
     bool is_broken;          /* to be closed when nothing uses it */
     bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
     bool tracks;             /* the node tracks keys for it */
-    bool starts;             /* the reply to what it has sent first has not come */
+    bool knows_prefixes;     /* the node has all prefixes of broadcast mode */
+    bool telling_prefixes;   /* it was sent them, and has not replied */
+    /* The last call that was sent before them, whose reply precedes theirs; NULL: it has come. */
+    const gatewayCall *before_prefixes;
     const void *holder;
     busSecret secret;
     list queued; /* calls that wait for PEER_READY; of PEER_CHANGING the first one needs it */
@@ -118,8 +121,17 @@ static void keepText(str *to, slice text) {
     strAppendSlice(to, text);
 }
 
+/* True if requests of this protocol (0: of any) can be sent as they are. */
+static bool knowsProto(const gatewayPeer *p, const gatewayCall *c) {
+    return !c->proto || p->proto == c->proto;
+}
+
 static bool knowsDatabase(const gatewayPeer *p, const gatewayCall *c) {
-    return p->db_id == c->db_id && p->proto == c->proto;
+    return knowsProto(p, c) && (c->flags & CALL_BY_NODE || p->db_id == c->db_id);
+}
+
+static bool knowsUser(const gatewayPeer *p, const gatewayCall *c) {
+    return c->flags & CALL_BY_NODE || sliceEqual(strSlice(&p->user), callUser(c));
 }
 
 /* Sends over a proven link what the other end has to know before the request; returns the number of
@@ -129,7 +141,8 @@ static int sendContext(gatewayPeer *p, const gatewayCall *c) {
     int replies = 0;
     slice user = callUser(c), client = callClient(c);
     check(p->is_proven);
-    if (!knowsDatabase(p, c) || !sliceEqual(strSlice(&p->user), user)) {
+    check(user.len == 0 || !(c->flags & CALL_BY_NODE));
+    if (!knowsDatabase(p, c) || !knowsUser(p, c)) {
         slice words[] = {SLICE("GATEWAY"), SLICE("AS"), user, numberText(db, c->db_id),
                          numberText(proto, c->proto)};
         sendWords(p, COUNT_OF(words), words);
@@ -176,6 +189,28 @@ static void forgetContext(gatewayPeer *p) {
     p->proto = 0;
 }
 
+/* Tells an owner of slots the prefixes of broadcast mode, if it has not got them: the link existed
+ * before the node became an owner, or before there were prefixes. */
+static void tellPrefixes(gatewayPeer *p) {
+    str request = STR_EMPTY;
+    if (p->knows_prefixes || p->telling_prefixes) return;
+    if (p->state != PEER_READY || !p->is_proven || p->is_alone) return;
+    if (!cachingAllPrefixes(&request)) return;
+    outbufAppend(&p->out, request.ptr, request.len);
+    strFree(&request);
+    p->tracks = p->knows_prefixes = p->telling_prefixes = true;
+    listNode *last = listLast(&p->flying);
+    p->before_prefixes = last ? LIST_OWNER(last, gatewayCall, node) : NULL;
+}
+
+/* True if the reply that has come is the one to tellPrefixes(). */
+static bool takesPrefixes(gatewayPeer *p) {
+    if (!p->telling_prefixes || p->before_prefixes) return false;
+    p->telling_prefixes = false;
+    cachingPrefixesTold();
+    return true;
+}
+
 /* Asks the node to track what the call reads. Returns the number of replies to that. */
 static int sendTracking(gatewayPeer *p, gatewayCall *c) {
     const uint32_t wanted = c->flags & (CALL_CACHES | CALL_SILENT);
@@ -184,7 +219,7 @@ static int sendTracking(gatewayPeer *p, gatewayCall *c) {
     /* Without the secret, or while a slot moves, nobody would tell of changes: caching.c. */
     c->flags &= ~(uint32_t)CALL_TRACKED;
     if (!p->is_proven || c->flags & CALL_ASKS) return 0;
-    if (c->flags & CALL_PREFIXES) p->tracks = true;
+    if (c->flags & CALL_PREFIXES) p->tracks = p->knows_prefixes = true;
     if (wanted || !p->is_alone) c->flags |= CALL_TRACKED;
     if (!wanted) return 0;
     if (c->flags & CALL_CACHES) words[count++] = SLICE("CACHE");
@@ -205,6 +240,9 @@ static void sendCall(gatewayPeer *p, gatewayCall *c) {
                 "only to nodes that know the same cluster-bus-secret"));
         return;
     }
+    /* The node may be an owner of slots before this one has heard of that. */
+    bool is_at_owner = c->slot >= 0 && !(c->flags & CALL_ASKS);
+    if (is_at_owner || c->flags & CALL_MORE) tellPrefixes(p);
     c->begins_at = streamEnd(p);
     c->sent_ms = engineHot.now_ms;
     c->skip = (p->is_proven ? sendContext(p, c) : 0) + c->extra;
@@ -242,13 +280,13 @@ static gatewayCall *takeQueued(gatewayPeer *p) {
     return c;
 }
 
+static bool leadsToOwner(const gatewayPeer *p) {
+    const clusterNode *n = clusterNodeOfId(sliceMake(p->id, NODE_ID_LEN));
+    return n && clusterNodeVotes(n);
+}
+
 static void sendQueued(gatewayPeer *p) {
-    str first = STR_EMPTY;
-    if (p->is_proven && !p->is_alone && cachingFirstRequest(&first)) {
-        outbufAppend(&p->out, first.ptr, first.len);
-        p->tracks = p->starts = true;
-    }
-    strFree(&first);
+    if (leadsToOwner(p)) tellPrefixes(p);
     while (p->state == PEER_READY && !listIsEmpty(&p->queued)) {
         const gatewayCall *next = LIST_OWNER(listFirst(&p->queued), gatewayCall, node);
         if (p->is_proven || knowsDatabase(p, next)) {
@@ -424,11 +462,7 @@ static void takeReply(gatewayPeer *p, slice reply) {
         takeHandshake(p, reply);
         return;
     }
-    if (p->starts) {
-        p->starts = false;
-        cachingFirstReply();
-        return;
-    }
+    if (takesPrefixes(p)) return;
     listNode *first = listFirst(&p->flying);
     if (!first) {
         endLink(p, "it has sent what was not asked for");
@@ -447,7 +481,9 @@ static void takeReply(gatewayPeer *p, slice reply) {
         return;
     }
     listRemove(&p->flying, first);
-    if (sliceHasPrefix(reply, SLICE("-" IDENTITY_NOBODY))) forgetContext(p);
+    if (c == p->before_prefixes) p->before_prefixes = NULL;
+    /* The user may have been removed, and the other end has none then. */
+    if (sliceHasPrefix(reply, SLICE("-NOPERM "))) forgetContext(p);
     if (!(c->flags & CALL_OWN_LINK)) latencyNote("gateway-hop", engineHot.now_ms - c->sent_ms);
     callReplied(c, reply);
 }
@@ -633,6 +669,15 @@ gatewayCall *peerTakeBack(const void *owner) {
 
 /* ------------------------------------------------------------------ time */
 
+/* The node has lost its slots: what was read of them is tracked there no more. The link may have
+ * calls under way, and goes on. */
+static void stopTracking(gatewayPeer *p, const clusterNode *to) {
+    bool had_prefixes = p->knows_prefixes;
+    p->tracks = p->knows_prefixes = false;
+    cachingLinkEnded();
+    if (had_prefixes) cachingNoPrefixes(to);
+}
+
 void peersTick(void) {
     list *all = allPeers();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
@@ -644,10 +689,12 @@ void peersTick(void) {
             endLink(p, "the node is not known any more");
         } else if (to->flags & NODE_FAILED) {
             endLink(p, "the node has failed");
-        } else if (p->tracks && !clusterNodeVotes(to)) {
-            endLink(p, "the node has lost its slots"); /* what was read of them is tracked there */
         } else if (!has_calls && engineHot.now_ms - p->used_ms > IDLE_MS) {
             endLink(p, "it was not used");
+        } else if (clusterNodeVotes(to)) {
+            tellPrefixes(p);
+        } else if (p->tracks && !p->telling_prefixes) {
+            stopTracking(p, to);
         }
     }
 }

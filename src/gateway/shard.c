@@ -4,8 +4,8 @@
  * at a node use one link of their own, which speaks RESP3 whatever the clients speak. Clients are
  * subscribed here, as to channels of this node: pubsub keeps them when slots move.
  *
- * Invariant: a channel that has `at` is subscribed at that node over the link that `at` holds. Main
- * thread only. */
+ * Invariant: a channel that has `at` is subscribed at that node over the link that `at` holds, and
+ * no other one is in the list `ending` of a node. Main thread only. */
 #include "gateway/shard.h"
 
 #include "base/base.h"
@@ -32,11 +32,15 @@ typedef struct shardFeed {
     char id[NODE_ID_LEN];
     bool is_busy; /* a request is under way: the link is for one at a time */
     bool has_link;
+    bool is_asked; /* while it was busy channels were wanted of it */
+    list ending;   /* channels whose messages nobody needs, to be unsubscribed from */
+    size_t count;  /* of channels that have it as `at` */
 } shardFeed;
 
 typedef struct shardChannel {
     listNode all;
     uint64_t hash;
+    listNode ending;         /* among those of `at` */
     shardFeed *at;           /* NULL: no node sends its messages over a link */
     bool is_asked;           /* for it a request is under way */
     int64_t wanted_until_ms; /* for a client that is not subscribed yet */
@@ -45,7 +49,7 @@ typedef struct shardChannel {
     char name[];
 } shardChannel;
 
-/* A request for some channels. */
+/* A request for some channels, or (`count` 0) to unsubscribe from some. */
 typedef struct shardBatch {
     shardFeed *feed;
     int count;
@@ -79,10 +83,10 @@ void gatewaySubscribeCommand(ctx *c) {
     }
 }
 
-/* GATEWAY UNSUBSCRIBE channel: ends that. */
+/* GATEWAY UNSUBSCRIBE channel...: ends that. */
 void gatewayUnsubscribeCommand(ctx *c) {
     if (!identityIsLink(c)) return;
-    pubsubLinkShard(c->who, c->argv[2], false);
+    for (int i = 2; i < c->argc; i++) pubsubLinkShard(c->who, c->argv[i], false);
     replyOk(c);
 }
 
@@ -120,8 +124,31 @@ static shardChannel *channelFor(slice name) {
     return ch;
 }
 
+/* The node sends messages of the channel. */
+static void setAt(shardChannel *ch, shardFeed *f) {
+    if (ch->at == f) return;
+    check(!ch->at);
+    ch->at = f;
+    f->count++;
+}
+
+/* No node sends messages of the channel any more. */
+static void clearAt(shardChannel *ch) {
+    shardFeed *f = ch->at;
+    if (!f) return;
+    if (listHas(&ch->ending)) listRemove(&f->ending, &ch->ending);
+    check(f->count > 0);
+    f->count--;
+    ch->at = NULL;
+}
+
+static bool isWanted(const shardChannel *ch) {
+    return pubsubShardSubscribers(nameOf(ch)) || engineHot.now_ms < ch->wanted_until_ms;
+}
+
 static void freeChannel(shardChannel *ch) {
     check(!ch->is_asked);
+    check(!ch->at);
     check(hashtableDeleteEntry(&shard.by_name, &channels_type, ch->hash, ch));
     listRemove(&shard.channels, &ch->all);
     memFree(ch);
@@ -138,6 +165,7 @@ static shardFeed *feedFor(const clusterNode *n) {
     }
     shardFeed *f = memCalloc(1, sizeof(*f));
     memcpy(f->id, n->id, NODE_ID_LEN);
+    listInit(&f->ending);
     listAppend(all, &f->all);
     return f;
 }
@@ -148,9 +176,13 @@ static void loseLink(shardFeed *f) {
     f->has_link = false;
     for (listNode *n = listFirst(&shard.channels); n; n = listNext(&shard.channels, n)) {
         shardChannel *ch = LIST_OWNER(n, shardChannel, all);
-        if (ch->at == f) ch->at = NULL;
+        if (ch->at == f) clearAt(ch);
     }
+    check(f->count == 0);
 }
+
+static void askFeed(shardFeed *f);
+static void endChannels(shardFeed *f);
 
 static void endBatch(void *owner, int part, str *reply, bool is_tracked) {
     (void)part, (void)is_tracked; /* there is one part */
@@ -167,30 +199,30 @@ static void endBatch(void *owner, int part, str *reply, bool is_tracked) {
     for (int i = 0; i < b->count; i++) {
         shardChannel *ch = b->of[i];
         ch->is_asked = false;
-        if (count == b->count && sliceEqual(items[i], SLICE(":1\r\n"))) ch->at = f;
+        if (count == b->count && sliceEqual(items[i], SLICE(":1\r\n"))) setAt(ch, f);
     }
     memFree(b);
     gatewayProgress();
+    bool is_asked = f->is_asked;
+    f->is_asked = false;
+    if (is_asked) askFeed(f);
+    if (!f->is_busy) endChannels(f);
 }
 
-static void send(shardBatch *b, int argc, const slice *argv) {
+static void send(shardBatch *b, slice request) {
     shardFeed *f = b->feed;
-    str bytes = STR_EMPTY;
     uint32_t held = f->has_link ? CALL_ON_HELD : 0;
     check(!f->is_busy);
     f->is_busy = true;
-    aofPrintCommand(&bytes, argc, argv);
-    callStart(&(callRequest){.user = SLICE("default"),
-                             .request = strSlice(&bytes),
+    callStart(&(callRequest){.request = request,
                              .node_id = sliceMake(f->id, NODE_ID_LEN),
                              .slot = -1,
                              .proto = 3,
                              .flags = CALL_ALL_NODES | CALL_OWN_LINK | CALL_WATCHES | CALL_PROVEN |
-                                      CALL_READS | CALL_UNIT | held,
+                                      CALL_READS | CALL_UNIT | CALL_BY_NODE | held,
                              .end = endBatch,
                              .owner = b,
                              .holder = f});
-    strFree(&bytes);
 }
 
 static bool isWithout(const shardChannel *ch) {
@@ -213,7 +245,10 @@ static void askFeed(shardFeed *f) {
         ch->is_asked = true;
     }
     if (b->count) {
-        send(b, 2 + b->count, words);
+        str bytes = STR_EMPTY;
+        aofPrintCommand(&bytes, 2 + b->count, words);
+        send(b, strSlice(&bytes));
+        strFree(&bytes);
     } else {
         memFree(b);
     }
@@ -222,20 +257,38 @@ static void askFeed(shardFeed *f) {
 static void askFor(const shardChannel *ch) {
     const clusterNode *owner = isWithout(ch) ? clusterOwner(ch->slot) : NULL;
     shardFeed *f = owner ? feedFor(owner) : NULL;
-    if (f && !f->is_busy) askFeed(f);
+    if (!f) return;
+    if (f->is_busy) {
+        f->is_asked = true;
+    } else {
+        askFeed(f);
+    }
 }
 
-/* Nobody needs the messages of the channel any more. False: the link has to be waited for. */
-static bool endAt(shardChannel *ch) {
-    shardFeed *f = ch->at;
-    if (!f) return true;
-    if (f->is_busy) return false;
-    slice words[] = {SLICE("GATEWAY"), SLICE("UNSUBSCRIBE"), nameOf(ch)};
+/* Unsubscribes from channels in `ending`, unless they are wanted again. The others follow when the
+ * reply has come. */
+static void endChannels(shardFeed *f) {
+    check(!f->is_busy);
+    shardChannel *of[BATCH_MAX];
+    slice words[2 + BATCH_MAX] = {SLICE("GATEWAY"), SLICE("UNSUBSCRIBE")};
+    int count = 0;
+    for (listNode *n; count < BATCH_MAX && (n = listFirst(&f->ending));) {
+        shardChannel *ch = LIST_OWNER(n, shardChannel, ending);
+        listRemove(&f->ending, n);
+        if (isWanted(ch) && !clusterSharesSlot(ch->slot)) continue;
+        clearAt(ch);
+        words[2 + count] = nameOf(ch);
+        of[count++] = ch;
+    }
+    if (!count) return;
     shardBatch *b = memCalloc(1, sizeof(*b));
+    str bytes = STR_EMPTY;
     b->feed = f;
-    ch->at = NULL;
-    send(b, COUNT_OF(words), words);
-    return true;
+    aofPrintCommand(&bytes, 2 + count, words);
+    for (int i = 0; i < count; i++)
+        if (!isWanted(of[i])) freeChannel(of[i]);
+    send(b, strSlice(&bytes));
+    strFree(&bytes);
 }
 
 /* ------------------------------------------------------------------ clients */
@@ -291,18 +344,12 @@ void shardTakePush(slice push) {
     if (!ch || clusterSharesSlot(ch->slot)) return; /* the bus brings its messages */
     if (sliceEqual(kind, SLICE("smessage"))) pubsubDeliver(true, name, mergeBulk(items[2]));
     if (sliceEqual(kind, SLICE("sunsubscribe"))) {
-        ch->at = NULL;
+        clearAt(ch);
         askFor(ch);
     }
 }
 
 /* ------------------------------------------------------------------ time */
-
-static bool isUsed(const shardFeed *f) {
-    for (listNode *n = listFirst(&shard.channels); n; n = listNext(&shard.channels, n))
-        if (LIST_OWNER(n, shardChannel, all)->at == f) return true;
-    return false;
-}
 
 static void checkFeeds(void) {
     list *all = allFeeds();
@@ -311,7 +358,7 @@ static void checkFeeds(void) {
         shardFeed *f = LIST_OWNER(n, shardFeed, all);
         if (f->is_busy) continue;
         if (f->has_link && !peerHeldBy(f)) loseLink(f);
-        if (isUsed(f)) continue;
+        if (f->count) continue;
         peerDrop(f);
         listRemove(all, &f->all);
         memFree(f);
@@ -320,14 +367,18 @@ static void checkFeeds(void) {
 
 static void checkChannel(shardChannel *ch) {
     const clusterNode *owner = clusterOwner(ch->slot);
-    bool is_wanted = pubsubShardSubscribers(nameOf(ch)) || engineHot.now_ms < ch->wanted_until_ms;
-    bool moved = ch->at && owner && memcmp(ch->at->id, owner->id, NODE_ID_LEN) != 0;
+    shardFeed *f = ch->at;
+    bool is_wanted = isWanted(ch);
     if (!is_wanted || clusterSharesSlot(ch->slot)) {
-        if (ch->is_asked || !endAt(ch) || is_wanted) return;
-        freeChannel(ch);
+        if (ch->is_asked) return;
+        if (!f && !is_wanted) freeChannel(ch);
+        if (!f || listHas(&ch->ending)) return;
+        listAppend(&f->ending, &ch->ending);
+        if (!f->is_busy) endChannels(f);
         return;
     }
-    if (moved) ch->at = NULL; /* the former owner has ended it */
+    bool moved = f && owner && memcmp(f->id, owner->id, NODE_ID_LEN) != 0;
+    if (moved) clearAt(ch); /* the former owner has ended it */
     askFor(ch);
 }
 
@@ -335,7 +386,7 @@ void shardTick(void) {
     checkFeeds();
     list *all = &shard.channels;
     size_t count = all->count < TICK_MAX ? all->count : TICK_MAX;
-    for (; count > 0; count--) {
+    for (; count > 0 && !listIsEmpty(all); count--) { /* checkChannel() frees others, too */
         listNode *first = listFirst(all);
         listRemove(all, first);
         listAppend(all, first);

@@ -51,7 +51,9 @@ static bool isAllowed(session *s, channelKind kind, slice name) {
 
 static void onSession(session *s, sessionEvent e) {
     monitorOnSession(s, e);
-    if (e == SESSION_CHANNELS_TAKEN && !subscriptionsEach(s, isAllowed)) userCloseSession(s);
+    /* A link of another node has channels for clients of that node, which checks their rights. */
+    bool loses = e == SESSION_CHANNELS_TAKEN && !(s->flags & SESSION_NODE_LINK);
+    if (loses && !subscriptionsEach(s, isAllowed)) userCloseSession(s);
     if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
     if (e == SESSION_WAS_RESET && s->flags & SESSION_PUBSUB) publishFinish(NULL);
     subscriptionsDrop(s);

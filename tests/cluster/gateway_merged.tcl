@@ -7,11 +7,6 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
 
     test {PUBLISH replies the number of receivers at all nodes} {
         set c [gateway]
-        # A link of the bus that has just been made loses messages.
-        wait_for_condition 600 50 {
-            [$c publish probe x] == 0 && [regexp {messages_publish_received:(?:[5-9]|\d\d)} [r -1 cluster info]] &&
-            [regexp {messages_publish_received:(?:[5-9]|\d\d)} [r -2 cluster info]]
-        }
         set all {}
         foreach {i command} {0 {subscribe news} 1 {subscribe news} 1 {psubscribe n*} 2 {psubscribe *s}} {
             set s [respConnect 127.0.0.1 [srv -$i port] $::resp_version]
@@ -117,6 +112,58 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         $s -close
         wait_for_condition 600 50 {[r -1 pubsub shardnumsub $b] eq [list $b 0]}
         r config set cluster-gateway-retry-ms 5000
+    }
+
+    test {channels that nobody needs any more are unsubscribed many at a time} {
+        r config set cluster-gateway-retry-ms 100
+        r -1 config resetstat
+        set s [gateway]
+        set channels {}
+        for {set i 0} {$i < 300} {incr i} {lappend channels "[key_of 1 [string cat "{" [key_of 1 many] "}"]]:$i"}
+        $s -send ssubscribe {*}$channels
+        for {set i 0} {$i < 300} {incr i} {if {[resp3]} {$s -push} else {$s -read}}
+        assert_equal 300 [llength [r -1 pubsub shardchannels *many*]]
+        # Some are wanted again while the others end.
+        $s -send sunsubscribe {*}$channels
+        for {set i 0} {$i < 300} {incr i} {if {[resp3]} {$s -push} else {$s -read}}
+        set few [lrange $channels 100 109]
+        $s -send ssubscribe {*}$few
+        for {set i 0} {$i < 10} {incr i} {if {[resp3]} {$s -push} else {$s -read}}
+        wait_for_condition 600 50 {[llength [r -1 pubsub shardchannels *many*]] == 10}
+        assert {[regexp {gateway\|unsubscribe:calls=(\d+)} [r -1 info commandstats] all calls]}
+        assert_range $calls 5 60
+        foreach channel $few {
+            r -1 spublish $channel still
+            assert_equal [list smessage $channel still] [$s -message]
+        }
+        $s -close
+        wait_for_condition 600 50 {[r -1 pubsub shardchannels *many*] eq {}}
+        r config set cluster-gateway-retry-ms 5000
+    }
+
+    test {SSUBSCRIBE that was refused while it waited does not shorten the wait of the next one} {
+        r acl setuser alice on >pw ~* &* +@all
+        set s [gateway]
+        $s auth alice pw
+        set channel [key_of 1 refused]
+        r config set cluster-gateway-retry-ms 2000
+        exec kill -STOP [srv -1 pid]
+        try {
+            set until [expr {[clock milliseconds] + 2100}]
+            $s -send ssubscribe $channel
+            wait_for_condition 600 5 {[gateway_field held_clients] == 1}
+            r acl setuser alice -ssubscribe
+            assert_error "NOPERM *" {$s -read}
+            wait_for_condition 600 50 {[clock milliseconds] > $until}
+            r config set cluster-gateway-retry-ms 60000
+            r acl setuser alice +ssubscribe
+            $s -send ssubscribe $channel
+            wait_for_condition 600 5 {[gateway_field held_clients] == 1}
+        } finally {exec kill -CONT [srv -1 pid]}
+        assert_equal [list ssubscribe $channel 1] [if {[resp3]} {$s -push} else {$s -read}]
+        $s -close
+        r config set cluster-gateway-retry-ms 5000
+        r acl deluser alice
     }
 
     test {a RESP2 client with subscriptions may only subscribe, also for keys of other nodes} {
@@ -501,5 +548,28 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             raw_close $c
         }
         r config set replication-quorum 0
+    }
+}
+
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {
+    open_gateway 0
+
+    test {functions that the nodes share are loaded and deleted once, whatever comes first: the request or the change} {
+        set c [gateway]
+        set code "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('incr', keys\[1\]) end)"
+        for {set round 1} {$round <= [scaled 40]} {incr round} {
+            assert_equal lib [$c function load $code]
+            for {set i 0} {$i < 3} {incr i} {assert_equal $round [$c fcall f 1 [key_of $i n]]}
+            assert_error "ERR Library 'lib' already exists" {$c function load $code}
+            assert_equal lib [$c function load replace $code]
+            set dump [$c function dump]
+            if {$round % 2} {
+                assert_equal OK [$c function delete lib]
+                assert_error "ERR Library not found" {$c function delete lib}
+                assert_equal OK [$c function restore $dump]
+            }
+            assert_equal OK [$c function flush]
+            for {set i 0} {$i < 3} {incr i} {assert_error "ERR Function not found" {$c fcall f 1 [key_of $i n]}}
+        }
     }
 }

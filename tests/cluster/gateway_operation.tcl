@@ -48,12 +48,104 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         assert_equal [lindex $link 0] [lindex [lindex [link_lines 1] 0] 0]
         r -1 acl setuser alice on >pw ~* &* +@all
         assert_equal 3 [$c get $key]
-        # One whose command waits there loses its connection.
+        r -1 acl deluser alice
+        r acl deluser alice
+    }
+
+    test {a user that is removed at the owner while it runs something there: that ends, the link does not} {
+        for {set i 0} {$i < 2} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
+        set c [gateway]
+        set other [gateway]
+        $c auth alice pw
+        # The link may know that the user was removed, while the gateway does not.
+        proc again {client} {catch {$client get [key_of 1]}}
+        again $c
+        set key [key_of 1]
+        set big [key_of 1 big]
+        for {set at 0} {$at < 5000} {incr at 500} {
+            set members {}
+            for {set i $at} {$i < $at + 500} {incr i} {lappend members member:$i}
+            $c sadd $big {*}$members
+        }
+        proc ids {} {return [lsort [lmap line [link_lines 1] {lindex $line 0}]]}
+        # A wait of a link of its own, and a job of the link that all share.
         $c -send blpop [key_of 1 list] 0
         wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
+        set before [ids]
+        set removed "NOPERM The user was removed while the command was executed"
         r -1 acl deluser alice
-        assert_error "UNKNOWN *" {$c -read}
-        r acl deluser alice
+        assert_error $removed {$c -read}
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        set slice [lindex [r -1 config get command-slice-us] 1]
+        r -1 config set command-slice-us 1
+        r -1 debug pause-jobs 1
+        $c -send smembers $big
+        with_node 1 {info_is jobs_running 1}
+        $other -send set $key 1
+        $c -send get $key
+        r -1 acl deluser alice
+        assert_error $removed {$c -read}
+        assert_error "NOPERM The node*" {$c -read}
+        assert_equal OK [$other -read]
+        r -1 debug pause-jobs 0
+        r -1 config set command-slice-us $slice
+        # The queue of a transaction.
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        assert_equal 1 [$c get $key]
+        $c multi
+        $c incr $key
+        r -1 acl deluser alice
+        assert_error "EXECABORT *does not have this user*" {$c exec}
+        assert_equal 1 [$other get $key]
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        assert_equal 2 [$c incr $key]
+        assert_equal 5000 [llength [$c smembers $big]]
+        assert_equal $before [ids]
+        for {set i 0} {$i < 2} {incr i} {r -$i acl deluser alice}
+        r -1 client kill type normal skipme yes
+    }
+
+    test {what a node asks for itself needs no user at the other node} {
+        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
+        for {set i 1} {$i < 3} {incr i} {r -$i acl setuser default off resetkeys resetchannels -@all +debug +config +acl +client +spublish &x}
+        set c [gateway 0 3]
+        set s [gateway 0 3]
+        foreach one [list $c $s] {$one auth alice pw}
+        set channel [key_of 1 ch]
+        $s -send ssubscribe $channel
+        assert_equal [list ssubscribe $channel 1] [$s -push]
+        $c spublish $channel text
+        assert_equal [list smessage $channel text] [$s -message]
+        assert_equal OK [$c client tracking on bcast prefix [key_of 2 p]]
+        $s set [key_of 2 p] 1
+        assert_equal [list invalidate [list [key_of 2 p]]] [$c -push]
+        # The channels of the default user are not those of the link.
+        set before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
+        r -1 acl setuser default &y resetchannels
+        $c spublish $channel again
+        assert_equal [list smessage $channel again] [$s -message]
+        assert_equal $before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
+        for {set i 1} {$i < 3} {incr i} {
+            r -$i acl setuser default on ~* &* +@all
+            r -$i client kill type normal skipme yes
+            r -$i client kill type pubsub skipme yes
+        }
+        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser alice}
+    }
+
+    test {a link can name no user for its own requests, and runs nothing of others so} {
+        set c [gateway]
+        assert_error "NOPERM *" {r -1 gateway as {} 0 3}
+        # A user whose name is empty is not the node itself.
+        assert_equal OK [$c set [key_of 1] 1]
+        if {![catch {r acl setuser {} on >pw ~* &* +@all}]} {
+            $c auth {} pw
+            assert_error "NOPERM *" {$c get [key_of 1]}
+            r acl deluser {}
+        }
     }
 
     test {of a long name of a client the owner is told the beginning} {
@@ -155,6 +247,32 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         r -1 client unpause
         assert_equal OK [$c -read]
         assert_equal 2 [$c get [key_of 1]]
+    }
+
+    test {CLIENT PAUSE of the node of the connection holds commands that several nodes execute} {
+        set c [gateway]
+        lassign [list [key_of 0] [key_of 1]] a b
+        set writes [list {flushdb OK} [list del $a $b 2] [list mset $a 1 $b 1 OK] {publish ch x 0}]
+        set reads [list {dbsize 2} [list mget $a $b {1 1}] {randomkey *} {pubsub numpat 0} {info *} {script flush OK}]
+        foreach line [concat $writes $reads] {
+            $c flushdb
+            $c mset $a 1 $b 1
+            r client pause 100000 write
+            $c -send {*}[lrange $line 0 end-1]
+            if {$line in $writes} {
+                wait_for_condition 600 50 {[regexp {blocked_clients:1} [r info clients]]}
+                r client unpause
+            }
+            assert_match [lindex $line end] [$c -read]
+            r client unpause
+        }
+        # CLIENT UNPAUSE would wait, too.
+        foreach line [concat $writes $reads] {
+            $c flushdb
+            $c mset $a 1 $b 1
+            r client pause 50 all
+            assert_match [lindex $line end] [$c {*}[lrange $line 0 end-1]]
+        }
     }
 
     test {a node without places for clients accepts the links of a gateway} {
@@ -281,5 +399,62 @@ start_server {tags {needs:config tls:skip}} {
             assert_equal "$name 0" [r config get $name]
         }
         assert_equal PONG [r ping]
+    }
+}
+
+# Nodes of another version: PEER_OLDER names its server. Before cluster-gateway-fetch a gateway knew neither tracking nor shard
+# channels.
+if {[info exists ::env(PEER_OLDER)]} {
+    foreach older {0 1} {
+        start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef}}} {
+            test "a cluster in which node $older is of an older version" {
+                set own $::binary
+                set ::binary $::env(PEER_OLDER)
+                with_node $older {restart_server}
+                set ::binary $own
+                cluster_wait_ok
+                cluster_wait_agree
+                open_gateway 0
+                set c [gateway 0 3]
+                set keys [list [key_of 0] [key_of 1] [key_of 2]]
+                foreach key $keys {
+                    assert_equal OK [$c set $key 1]
+                    assert_equal 1 [$c eval {return redis.call('get', KEYS[1])} 1 $key]
+                    $c multi
+                    $c incr $key
+                    assert_equal 2 [$c exec]
+                    assert_equal {} [$c blpop "{$key}:list" 0.01]
+                }
+                assert_equal {2 2 2} [$c mget {*}$keys]
+                assert_equal 3 [$c dbsize]
+                assert_equal 0 [$c publish channel text]
+                if {$older == 0} {
+                    assert_error "ERR 'ssubscribe' is not supported*" {$c ssubscribe [key_of 1]}
+                } else {
+                    # What it does not track is forgotten at once; nothing is assumed of what it does not know.
+                    assert_error "ERR *" {$c wait 0 10}
+                    assert_error "ERR *" {$c client tracking on bcast}
+                    assert_equal OK [$c client tracking on]
+                    assert_equal 2 [$c get [key_of 1]]
+                    assert_equal [list invalidate [list [key_of 1]]] [$c -push]
+                    assert_equal 2 [$c get [key_of 2]]
+                    r -2 set [key_of 2] 3
+                    assert_equal [list invalidate [list [key_of 2]]] [$c -push]
+                    r config set cluster-gateway-retry-ms 200
+                    assert_error "CLUSTERDOWN *" {$c ssubscribe [key_of 1]}
+                }
+                # It is upgraded: everything works.
+                with_node $older {restart_server}
+                cluster_wait_ok
+                cluster_wait_agree
+                open_gateway 0
+                set c [gateway 0 3]
+                assert_equal OK [$c client tracking on bcast prefix [key_of 1]]
+                wait_for_condition 600 50 {[regexp {tracking_total_prefixes:1} [r -1 info stats]]}
+                $c set [key_of 1] 4
+                while {[set told [$c -push]] eq {invalidate {}}} {}
+                assert_equal [list invalidate [list [key_of 1]]] $told
+            }
+        }
     }
 }

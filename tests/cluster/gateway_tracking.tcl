@@ -377,10 +377,66 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip}}} {
         assert_equal [list [key_of 0]] [next_invalidation $c]
         assert_error "ERR *cluster-bus-secret*" {[gateway 0 3] client tracking on bcast}
     }
+
+    test {that broadcast mode is refused is told to the client that has asked for it} {
+        for {set i 0} {$i < [scaled 50]} {incr i} {
+            set asks [gateway 0 3]
+            set asks_too [gateway 0 3]
+            set tracks [gateway 0 3]
+            $asks -send client tracking on bcast prefix $i
+            $asks_too -send client tracking on bcast prefix y
+            $tracks -send client tracking on
+            if {$i % 2} {
+                assert_error "ERR *cluster-bus-secret*" {$asks -read}
+                assert_error "ERR *cluster-bus-secret*" {$asks_too -read}
+            }
+            $asks -close
+            $asks_too -close
+            assert_equal OK [$tracks -read]
+            $tracks -close
+        }
+    }
 }
 
 start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-gateway-retry-ms 60000 repl-diskless-sync-delay 0}}} {
     open_gateway 0
+
+    test {links to replicas make nobody forget, and know the prefixes when the replica is promoted} {
+        set other [gateway 0 3]
+        # Links to all nodes; those to the replicas of two shards begin again when there are prefixes.
+        $other pubsub numpat
+        set c [tracker]
+        set before [tracker BCAST PREFIX before]
+        set b [tracker BCAST PREFIX promoted]
+        foreach i {3 4} {r -$i client kill type normal skipme yes}
+        $other pubsub numpat
+        set key [key_of 2 promoted]
+        # The replica is promoted, and follows again.
+        foreach {primary replica} {2 5 5 2} round {1 2} {
+            $c get $key
+            r -$primary set $key $round.old
+            foreach one [list $c $b] {assert_equal [list $key] [next_invalidation $one]}
+            assert_equal OK [r -$replica cluster failover]
+            cluster_wait_role $replica master
+            cluster_wait_role $primary slave
+            # The gateway has heard of it: both forget what they have of the former owner.
+            foreach one [list $c $b $before] {assert_equal {} [next_invalidation $one]}
+            wait_for_condition 600 50 {[regexp {tracking_total_prefixes:2} [r -$replica info stats]]}
+            $c get $key
+            r -$replica set $key $round.new
+            foreach one [list $c $b] {
+                while {[set told [next_invalidation $one]] eq {}} {}
+                assert_equal [list $key] $told
+            }
+            # Not a second time by the replica, which executes the change, too.
+            wait_for_condition 600 50 {[regexp {tracking_total_prefixes:0} [r -$primary info stats]]}
+            $other set [key_of 2 before] $round
+            while {[set told [next_invalidation $before]] eq {}} {}
+            assert_equal [list [key_of 2 before]] $told
+        }
+        foreach one [list $c $b $before] {$one -close}
+        wait_for_condition 600 50 {[regexp {tracking_total_prefixes:0} [r -4 info stats]] && [regexp {tracking_total_prefixes:0} [r -2 info stats]]}
+    }
 
     test {after a failover keys are tracked by the new primary, in both modes} {
         set c [tracker]

@@ -148,7 +148,7 @@ class Node:
                  "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--cluster-bus-secret", SECRET,
                  "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", "--cluster-gateway-retry-ms", "8000",
                  "--replication-quorum", str(self.options.quorum), "--replication-quorum-timeout", "1000",
-                 "--replication-read-lease", str(self.options.lease)],
+                 "--replication-read-lease", str(self.options.lease), *self.options.directives],
                 cwd=self.folder, stdout=log, stderr=log)
 
     def ask(self, *words):
@@ -293,6 +293,7 @@ def main():
     parser.add_argument("--lease", type=int, default=0)
     parser.add_argument("--stop", action="store_true")
     parser.add_argument("--moves", action="store_true")
+    parser.set_defaults(directives=[])
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     results = Results()

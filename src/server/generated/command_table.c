@@ -2800,15 +2800,15 @@ static const commandSpec subs_gateway[] = {
      .args = args_gateway_track, .arg_count = 4},
     {.name = "unsubscribe",
      .proc = gatewayUnsubscribeCommand,
-     .arity = 3,
+     .arity = -3,
      .flags = CMD_EXTENDED | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_NO_MULTI | CMD_INTERNAL | CMD_QUICK,
      .categories = CAT(FAST) | CAT(CONNECTION),
      .reply = CLASS_STATUS,
      .group = "cluster",
-     .summary = "Sends no more messages of a shard channel; after GATEWAY LINK alone.",
-     .complexity = "O(1)",
+     .summary = "Sends no more messages of shard channels; after GATEWAY LINK alone.",
+     .complexity = "O(N) where N is the number of channels.",
      .since = "9.1.0",
-     .args = args_gateway_receivers, .arg_count = 1},
+     .args = args_gateway_subscribe, .arg_count = 1},
 };
 
 static const commandHistory history_geoadd[] = {

@@ -30,15 +30,32 @@ static bool isLinked(void *arg) {
     return false;
 }
 
-static const busProcs procs = {
-    .close = noteClosed, .send = noteSent, .offset = offset, .isLinked = isLinked};
+static int published, from_modules;
+
+static void notePublished(void *arg, bool shard, slice channel, slice text) {
+    (void)arg, (void)shard, (void)channel, (void)text;
+    published++;
+}
+
+static void noteModule(void *arg, const busLink *l, clusterNode *sender, const message *m) {
+    (void)arg, (void)l, (void)m;
+    assert_non_null(sender);
+    from_modules++;
+}
+
+static const busProcs procs = {.close = noteClosed,
+                               .send = noteSent,
+                               .offset = offset,
+                               .isLinked = isLinked,
+                               .publish = notePublished,
+                               .module = noteModule};
 
 static int setup(void **state) {
     (void)state;
     clusterMapInit(&map, 0);
     busInit(&bus, &map, &map_state, &procs, NULL, NOW_MS);
     bus.rules.timeout_ms = TIMEOUT_MS;
-    closed = 0;
+    closed = published = from_modules = 0;
     return 0;
 }
 
@@ -127,6 +144,97 @@ static void unfinished_messages_of_unknown_senders_are_bounded(void **state) {
     assert_int_equal(bus.held, 0);
 }
 
+/* ------------------------------------------------------------------ the first message of a link */
+
+static messageHeader headerOf(const char id[NODE_ID_LEN]) {
+    static const uint8_t slots[SLOT_BYTES];
+    return (messageHeader){
+        .port = 7000, .bus_port = 17000, .node_flags = NODE_PRIMARY, .sender = id, .slots = slots};
+}
+
+/* Writes a message of any type but MEET; `h` NULL: with a light header. */
+static void writeAny(str *out, messageType type, const messageHeader *h, const char *about) {
+    static const uint64_t slots[SLOT_WORDS];
+    messageWriter w;
+    switch (type) {
+    case MESSAGE_PUBLISH:
+    case MESSAGE_PUBLISH_SHARD: messageWritePublish(out, type, h, SLICE("c"), SLICE("t")); break;
+    case MESSAGE_MODULE: messageWriteModule(out, h, 1, 1, SLICE("p")); break;
+    case MESSAGE_FAIL: messageWriteFail(out, h, about); break;
+    case MESSAGE_UPDATE: messageWriteUpdate(out, h, 1, about, slots); break;
+    case MESSAGE_AUTH_NACK: messageWriteNack(out, h, 1, (enum nackReason)1); break;
+    case MESSAGE_PING:
+    case MESSAGE_PONG:
+        w = messageBegin(out, type, h);
+        messageEnd(&w);
+        break;
+    default: messageWriteEmpty(out, type, h); break;
+    }
+}
+
+static void take(busLink *l, messageType type, const messageHeader *h, const char *about) {
+    str bytes = STR_EMPTY;
+    writeAny(&bytes, type, h, about);
+    busReceived(&bus, l, strSlice(&bytes), NOW_MS);
+    strFree(&bytes);
+}
+
+static void any_full_message_may_be_the_first_one_of_a_link(void **state) {
+    (void)state;
+    const char *sender = addNode(&map, 1)->id, *about = addNode(&map, 2)->id;
+    messageHeader h = headerOf(sender);
+    for (int type = 0; type < MESSAGE_TYPES; type++) {
+        if (type == MESSAGE_MEET) continue;
+        busLink *l = accept();
+        int before = closed;
+        take(l, (messageType)type, &h, about);
+        /* That of the link before it, which the new one replaces. */
+        assert_int_equal(closed - before, type > 0);
+        assert_ptr_equal(l->node, clusterMapFind(&map, sliceMake(sender, NODE_ID_LEN)));
+        take(l, MESSAGE_PUBLISH, NULL, about);
+    }
+    assert_int_equal(published, 2 + MESSAGE_TYPES - 1);
+    assert_int_equal(from_modules, 1);
+}
+
+static void light_messages_after_the_handshake_are_those_of_the_node(void **state) {
+    (void)state;
+    const messageType types[] = {MESSAGE_PUBLISH, MESSAGE_PUBLISH_SHARD, MESSAGE_MODULE};
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        testId id = idOf((int)i + 1);
+        messageHeader h = headerOf(id.text);
+        busLink *l = accept();
+        take(l, MESSAGE_PING, &h, NULL); /* this node has not heard of the sender */
+        take(l, types[i], NULL, NULL);
+        assert_null(l->node);
+        assert_int_equal(published + from_modules, (int)i);
+        clusterNode *n = addNode(&map, (int)i + 1);
+        take(l, types[i], NULL, NULL);
+        assert_ptr_equal(l->node, n);
+        assert_int_equal(published + from_modules, (int)i + 1);
+    }
+    assert_int_equal(closed, 0);
+    /* Another link of that node is not replaced by a message that does not name its sender. */
+    testId id = idOf(4);
+    messageHeader h = headerOf(id.text);
+    busLink *first = accept(), *second = accept();
+    take(second, MESSAGE_PING, &h, NULL);
+    clusterNode *n = addNode(&map, 4);
+    take(first, MESSAGE_PING, &h, NULL);
+    take(second, MESSAGE_PUBLISH, NULL, NULL);
+    assert_null(second->node);
+    assert_ptr_equal(first->node, n);
+    assert_int_equal(closed, 0);
+}
+
+static void a_light_message_before_any_full_one_ends_the_link(void **state) {
+    (void)state;
+    (void)addNode(&map, 1);
+    take(accept(), MESSAGE_PUBLISH, NULL, NULL);
+    assert_int_equal(closed, 1);
+    assert_int_equal(published, 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int test_bus_links(void) {
@@ -134,6 +242,9 @@ int test_bus_links(void) {
         T(one_connection_begins_one_handshake_at_a_time),
         T(pending_handshakes_are_bounded_but_not_those_of_users),
         T(unfinished_messages_of_unknown_senders_are_bounded),
+        T(any_full_message_may_be_the_first_one_of_a_link),
+        T(light_messages_after_the_handshake_are_those_of_the_node),
+        T(a_light_message_before_any_full_one_ends_the_link),
     };
     return cmocka_run_group_tests_name("bus/bus_links", tests, NULL, NULL);
 }

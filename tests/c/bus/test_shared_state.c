@@ -246,6 +246,42 @@ static void versions_and_writers_are_bounded(void **state) {
     sharedClear(&first);
 }
 
+/* ------------------------------------------------------------------ directives */
+
+static void writeDirective(sharedState *s, int node, const char *value, int64_t now_ms) {
+    sharedWrite(s, SHARED_DIRECTIVE, SLICE("u"), SHARED_ON, sliceOf(value), false, idText(node),
+                now_ms);
+}
+
+static slice directiveOf(const sharedState *s) {
+    return strSlice(&sharedChosen(sharedFind(s, SHARED_DIRECTIVE, SLICE("u")))->body);
+}
+
+/* Its name may be that of a user. */
+static void a_directive_has_the_value_of_the_later_change(void **state) {
+    apart p = begin();
+    (void)state;
+    writeDirective(&p.a, 0, "100", 2000);
+    writeDirective(&p.b, 1, "200", 3000);
+    writeAt(&p.a, 0, "u", SHARED_DELETED, "", true, 1500);
+    sharedState a, b;
+    copyTo(&a, &p.a);
+    mergeAll(&a, &p.b);
+    copyTo(&b, &p.b);
+    mergeAll(&b, &p.a);
+    assert_same(&a, &b);
+    assert_true(sliceEqual(directiveOf(&a), SLICE("200")));
+    assert_string_equal(chosenBody(&a, "u"), "deleted");
+    /* An author who has seen both, whatever its clock. */
+    writeDirective(&a, 2, "300", 5);
+    mergeAll(&b, &a);
+    assert_true(sliceEqual(directiveOf(&b), SLICE("300")));
+    assert_int_equal(sharedFind(&b, SHARED_DIRECTIVE, SLICE("u"))->count, 1);
+    sharedClear(&a);
+    sharedClear(&b);
+    end(&p);
+}
+
 /* ------------------------------------------------------------------ random orders */
 
 static uint64_t seed_now = 88172645463325252ull;
@@ -260,9 +296,15 @@ static unsigned below(unsigned limit) {
 static void randomWrite(sharedState *s, int node, int64_t now_ms) {
     static const char *const names[] = {"u", "v", "w"};
     char body[16];
+    sharedKind kind = (sharedKind)below(SHARED_KINDS);
     sharedForm form = (sharedForm)below(SHARED_FORMS);
     snprintf(body, sizeof(body), "%u", below(1000));
-    writeAt(s, node, names[below(3)], form, body, form != SHARED_ON || below(2), now_ms);
+    /* A directive has a value or none, and no rights that could be taken away. */
+    bool has_rights = kind != SHARED_DIRECTIVE;
+    if (!has_rights && form == SHARED_OFF) form = SHARED_ON;
+    bool takes = has_rights && (form != SHARED_ON || below(2));
+    sharedWrite(s, kind, sliceOf(names[below(3)]), form, sliceOf(body), takes, idText(node),
+                now_ms);
 }
 
 /* Nodes write, and meet at random. */
@@ -429,6 +471,7 @@ int test_shared_state(void) {
         cmocka_unit_test(numbers_grow_although_clocks_go_back),
         cmocka_unit_test(the_oldest_deletions_are_forgotten),
         cmocka_unit_test(versions_and_writers_are_bounded),
+        cmocka_unit_test(a_directive_has_the_value_of_the_later_change),
         cmocka_unit_test(any_order_of_merges_has_the_same_result),
         cmocka_unit_test(no_revocation_is_lost),
         cmocka_unit_test(a_state_is_printed_and_parsed),

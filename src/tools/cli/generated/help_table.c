@@ -829,7 +829,7 @@ static const helpArgument arguments184[] = {
     {"prefix", "PREFIX", HELP_TEXT, HELP_OPTIONAL | HELP_MULTIPLE | HELP_MULTIPLE_TOKEN, NULL, 0},
 };
 static const helpArgument arguments185[] = {
-    {"channel", NULL, HELP_TEXT, 0, NULL, 0},
+    {"channel", NULL, HELP_TEXT, HELP_MULTIPLE, NULL, 0},
 };
 static const helpArgument arguments186[] = {
     {"nx", "NX", HELP_TOKEN, 0, NULL, 0},
@@ -3385,8 +3385,8 @@ const helpEntry helpEntries[] = {
      "Sends messages of shard channels over this connection; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments183, 1},
     {"GATEWAY TRACK", "[CACHE] [SILENT] [NONE] [PREFIX prefix [PREFIX prefix ...]]",
      "Tracks the keys of the next request for the clients of a gateway, or keys with prefixes; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments184, 4},
-    {"GATEWAY UNSUBSCRIBE", "channel",
-     "Sends no more messages of a shard channel; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments185, 1},
+    {"GATEWAY UNSUBSCRIBE", "channel [channel ...]",
+     "Sends no more messages of shard channels; after GATEWAY LINK alone.", "9.1.0", "cluster", arguments185, 1},
     {"GEOADD", "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
      "Adds one or more members to a geospatial index. The key is created if it doesn't exist.", "3.2.0", "geo", arguments188, 4},
     {"GEODIST", "key member1 member2 [M|KM|FT|MI]",
