@@ -26,7 +26,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 void saddCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     setLimits most = setLimitsNow();
     listpackItem member = listpackItemOf(c->argv[2]);
     size_t count = (size_t)c->argc - 2;
@@ -35,11 +35,12 @@ void saddCommand(ctx *c) {
     o = is_new ? setNew(c->argv[1], &member, count, &most) : setPrepare(o, count, &most);
     for (int i = 2; i < c->argc; i++) {
         bool was_added;
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) return;
         if (i > 2) member = listpackItemOf(c->argv[i]);
         o = setAdd(o, &member, &most, &was_added);
         added += was_added;
     }
-    collectionPlace(c, 1, o);
+    collectionPlaceLast(c, 1, o, is_new);
     if (added) collectionChanged(c, c->argv[1], &eventSadd, (uint64_t)added);
     replyInteger(c, added);
 }
@@ -48,10 +49,11 @@ void saddCommand(ctx *c) {
 void sremCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     int64_t removed = 0;
     bool emptied = false, changed = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, false)) return;
         listpackItem member = listpackItemOf(c->argv[i]);
         if (!setRemove(&o, &member)) continue;
         changed = true;

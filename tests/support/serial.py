@@ -93,11 +93,22 @@ def combine_scores(kind, values):
     return frozenset(first.items())
 
 
+def add_members(state, words):
+    key, before = words[1], get(state, words[1])
+    after = before | set(words[2:])
+    return key, after, b"%d" % (len(after) - len(before))
+
+
+def remove_members(state, words):
+    key, before = words[1], get(state, words[1])
+    after = before - set(words[2:])
+    return key, after, b"%d" % (len(before) - len(after))
+
+
 def add_scored(state, words):
-    key, score, member = words[1:]
-    before = dict(get(state, key))
-    after = {**before, member: float(score)}
-    return key, frozenset(after.items()), b"%d" % (member not in before)
+    key, before = words[1], dict(get(state, words[1]))
+    after = {**before, **{member: float(score) for score, member in zip(words[2::2], words[3::2])}}
+    return key, frozenset(after.items()), b"%d" % (len(after) - len(before))
 
 
 def remove_scored(state, words):
@@ -107,10 +118,10 @@ def remove_scored(state, words):
     return key, after, b"%d" % (len(value) - len(after))
 
 
-def set_field(state, words):
-    key, field, text = words[1:]
-    before = dict(get(state, key))
-    return key, frozenset({**before, field: text}.items()), b"%d" % (field not in before)
+def set_fields(state, words):
+    key, before = words[1], dict(get(state, words[1]))
+    after = {**before, **dict(zip(words[2::2], words[3::2]))}
+    return key, frozenset(after.items()), b"%d" % (len(after) - len(before))
 
 
 def remove_field(state, words):
@@ -194,10 +205,10 @@ MODEL = {
     "SORT": reads(lambda state, words, reply: list(reply) == sorted(get(state, words[1]), key=int)),
     "ZRANGE": reads(lambda state, words, reply: [(m, float(s)) for m, s in pairs(reply)] == ranked(get(state, words[1]))),
     "KEYS": reads(lambda state, words, reply: {key.decode() for key in reply} == state.keys()),
-    "SADD": writes(lambda state, words: (words[1], get(state, words[1]) | {words[2]}, b"%d" % (words[2] not in get(state, words[1])))),
-    "SREM": writes(lambda state, words: (words[1], get(state, words[1]) - {words[2]}, b"%d" % (words[2] in get(state, words[1])))),
+    "SADD": writes(add_members),
+    "SREM": writes(remove_members),
     "SPOP": pop_members,
-    "HSET": writes(set_field),
+    "HSET": writes(set_fields),
     "HDEL": writes(remove_field),
     "RPUSH": writes(lambda state, words: (words[1], get(state, words[1]) + (words[2],), b"%d" % (len(get(state, words[1])) + 1))),
     "LPOP": writes(lambda state, words: (words[1], get(state, words[1])[1:], (get(state, words[1]) or (None,))[0])),

@@ -28,11 +28,13 @@ static void beforeWhole(const db *d) {
     (void)d; /* which one does not matter */
     whole++;
 }
+static void beforeShown(void) {}
 static bool holds(const db *d, uint64_t hash) {
     (void)d; /* the only one */
     return hash == held_hash;
 }
-static const storeReaders readers = {.before = before, .whole = beforeWhole, .holds = holds};
+static const storeReaders readers = {
+    .before = before, .whole = beforeWhole, .shown = beforeShown, .holds = holds};
 
 static slice nameOf(int i, char *to) {
     return sliceMake(to, (size_t)snprintf(to, 32, "key %d", i));
