@@ -170,7 +170,12 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
     bool emptied = range->count == zsetLength(o);
     bool pops = event == &eventZpopmin || event == &eventZpopmax;
     if (pops || !emptied) { /* else all are freed with the value, in the background */
-        zsetRemoveRange(&o, range);
+        for (uint64_t left = range->count, part; left > 0; left -= part) {
+            part = jobPart(c, left);
+            zsetRemoveRange(&o, &(zsetRange){range->index, part});
+            bool waits = part < left && jobIsDue(c, (unsigned)part);
+            if (waits && !collectionSuspend(c, arg_index, &o, false)) return;
+        }
         collectionPlace(c, arg_index, o);
     }
     if (!pops) {

@@ -619,7 +619,7 @@ static session *heirOf(void *state) {
     return s;
 }
 
-static bool begin(ctx *c, uint64_t elements, jobKind kind) {
+static bool begin(ctx *c, uint64_t elements, jobKind kind, bool has_looked) {
     if (!mayBegin(c, kind)) return false;
     job *j = memNew(job);
     *j = (job){.who = c->who,
@@ -660,18 +660,20 @@ static bool begin(ctx *c, uint64_t elements, jobKind kind) {
     jobs.has_stage = true;
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
-    if (!j->in_place) dbLookupsRepeat(j->c.db, true);
+    if (has_looked) dbLookupsRepeat(j->c.db, true);
     if (!j->in_place) compressedUseParts(&j->expanded);
     runFirstSlice(j);
     if (!j->in_place) compressedUseParts(NULL);
-    if (!j->in_place) dbLookupsRepeat(j->c.db, false);
+    if (has_looked) dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;
 }
 
-bool jobBegin(ctx *c, uint64_t elements) { return begin(c, elements, JOB_READS); }
-bool jobBeginStore(ctx *c, uint64_t elements) { return begin(c, elements, JOB_STORES); }
-bool jobBeginChange(ctx *c, uint64_t elements) { return begin(c, elements, JOB_CHANGES); }
+bool jobBegin(ctx *c, uint64_t elements) { return begin(c, elements, JOB_READS, true); }
+bool jobBeginStore(ctx *c, uint64_t elements) { return begin(c, elements, JOB_STORES, true); }
+bool jobBeginChange(ctx *c, uint64_t elements, bool has_looked) {
+    return begin(c, elements, JOB_CHANGES, has_looked);
+}
 
 bool jobIsOf(const session *s) { return blockKindOf(s) == BLOCK_JOB; }
 

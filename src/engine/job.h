@@ -53,9 +53,14 @@ static inline bool jobStartStore(ctx *c, uint64_t elements) {
 /* The same for a command that changes its keys in place; to be called before it looks them up. It
  * finds them anew after each jobSuspend(). Its first half may be done when the client is gone: it
  * is always run to its end. */
-bool jobBeginChange(ctx *c, uint64_t elements);
+bool jobBeginChange(ctx *c, uint64_t elements, bool has_looked);
 static inline bool jobStartChange(ctx *c, uint64_t elements) {
-    return unlikely(elements >= engineHot.job_from) && jobBeginChange(c, elements);
+    return unlikely(elements >= engineHot.job_from) && jobBeginChange(c, elements, false);
+}
+/* The same for a command that knows only after it has looked up its keys, before any change, how
+ * much there is to do. */
+static inline bool jobStartChangeFound(ctx *c, uint64_t elements) {
+    return unlikely(elements >= engineHot.job_from) && jobBeginChange(c, elements, true);
 }
 
 /* To be called in the loops of such a command, with the elements since the last call. True: the

@@ -65,10 +65,12 @@ def long_write_of(rng, kind, elements):
         return rng.choice(copying + [("ZUNIONSTORE", to, 2, one, other), ("ZINTERSTORE", to, 2, one, other),
                                      ("ZDIFFSTORE", to, 2, one, other), ("ZRANGESTORE", to, other, 0, elements // 2),
                                      ("ZREMRANGEBYRANK", one, 0, rng.randrange(20)),
-                                     ("ZADD", one, *scored), ("ZREM", one, *many), ("ZADD", one, *scored)])
+                                     ("ZADD", one, *scored), ("ZREM", one, *many), ("ZADD", one, *scored),
+                                     ("ZREMRANGEBYRANK", one, 3, 90), ("ZPOPMIN", one, rng.randrange(30, 100))])
     if kind == "l":
         element = word(rng, elements)
-        return rng.choice(copying + [("LREM", one, 0, element), ("LTRIM", one, 1, -1), ("LINSERT", one, "BEFORE", element, b"7")])
+        return rng.choice(copying + [("LREM", one, 0, element), ("LTRIM", one, 1, -1), ("LINSERT", one, "BEFORE", element, b"7"),
+                                     ("RPUSH", one, *many), ("LPUSH", one, *many), ("LPOP", one, rng.randrange(30, 200))])
     return rng.choice(copying + [("HSET", one, *fields), ("HDEL", one, *many), ("HSET", one, *fields)])
 
 

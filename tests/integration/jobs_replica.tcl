@@ -24,7 +24,7 @@ proc random_command {} {
     set list [random_of {l1 l2}]
     set from [random_of {s1 s2 s3 s4}]
     set zfrom [random_of {z1 z2 z3 z4}]
-    switch [random_below 23] {
+    switch [random_below 29] {
         0 - 1 - 2 {return [list sadd $set {*}[members]]}
         3 {return [list zadd $zset {*}[concat {*}[lmap m [members] {list [random_below 50] $m}]]]}
         4 {return [list srem $set {*}[members]]}
@@ -44,6 +44,12 @@ proc random_command {} {
         19 {return [list lrem $list [random_of {0 -1 300}] m:[random_below 3000]]}
         20 {return [list linsert $list before m:[random_below 3000] x]}
         21 {return [list spop $set 10000]}
+        22 {return [list hset h {*}[concat {*}[lmap m [members] {list $m [random_below 50]}]]]}
+        23 {return [list hdel h {*}[members]]}
+        24 {return [list zrem $zset {*}[members]]}
+        25 {return [list [random_of {zpopmin zpopmax}] $zset [random_below 500]]}
+        26 {return [list [random_of {lpop rpop}] $list [random_below 500]]}
+        27 {return [list eval "redis.call('hset', 'h', 'f', redis.call('scard', '$from')); return redis.call('sadd', '$from', 'm:1', 'y')" 0]}
         default {return [list rpush $list {*}[lrange [members] 0 300]]}
     }
 }

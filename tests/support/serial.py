@@ -162,6 +162,19 @@ def pop_members(state, words, reply):
     return put(state, words[1], value - gone) if right else None
 
 
+def pop_first(state, words):
+    key, value = words[1], get(state, words[1])
+    if len(words) == 2:
+        return key, value[1:], (value or (None,))[0]
+    return key, value[words[2]:], list(value[:words[2]]) if value else None
+
+
+def pop_lowest(state, words, reply):
+    key, value = words[1], get(state, words[1])
+    gone = ranked(value)[:words[2]]
+    return put(state, key, value - frozenset(gone)) if [(m, float(s)) for m, s in pairs(reply)] == gone else None
+
+
 def rename(state, words, reply):
     key, other = words[1:]
     if key not in state:
@@ -210,8 +223,10 @@ MODEL = {
     "SPOP": pop_members,
     "HSET": writes(set_fields),
     "HDEL": writes(remove_field),
-    "RPUSH": writes(lambda state, words: (words[1], get(state, words[1]) + (words[2],), b"%d" % (len(get(state, words[1])) + 1))),
-    "LPOP": writes(lambda state, words: (words[1], get(state, words[1])[1:], (get(state, words[1]) or (None,))[0])),
+    "RPUSH": writes(lambda state, words: (words[1], get(state, words[1]) + words[2:], b"%d" % (len(get(state, words[1])) + len(words) - 2))),
+    "LPUSH": writes(lambda state, words: (words[1], words[:1:-1] + get(state, words[1]), b"%d" % (len(get(state, words[1])) + len(words) - 2))),
+    "LPOP": writes(pop_first),
+    "ZPOPMIN": pop_lowest,
     "LREM": writes(remove_elements),
     "LINSERT": writes(insert_element),
     "LTRIM": writes(trim),

@@ -18,9 +18,16 @@ proc scored {list {i 0}} {
 
 proc paired {list} {return [concat {*}[lmap name $list {list $name [string repeat v 20]}]]}
 
+proc placed {list {i 0}} {
+    return [concat {*}[lmap name $list {list [expr {[incr i] % 170}] [expr {$i % 80}] $name}]]
+}
+
 proc fill {} {
     r flushall
     set all [names 0 $::members]
+    r rpush l {*}$all
+    r zadd y {*}[concat {*}[lmap name $all {list 0 $name}]]
+    r geoadd g {*}[placed $all]
     r sadd s {*}$all
     r sadd ints {*}[lmap name $all {string range $name 5 end}]
     r zadd z {*}[scored $all]
@@ -37,7 +44,12 @@ proc changes {} {
         z [list zrem k {*}$some] z [list zrem k {*}[names 0 700]] z [list zadd k {*}[scored $others]] \
         none [list zadd k {*}[scored $others]] z [list zadd k xx gt ch {*}[scored $some 7]] z [list zadd k nx {*}[scored $others]] \
         h [list hdel k {*}$some] h [list hdel k {*}[names 0 $::members]] h [list hset k {*}[paired $others]] \
-        none [list hset k {*}[paired $others]] h [list hmset k {*}[paired $some]]]
+        none [list hset k {*}[paired $others]] h [list hmset k {*}[paired $some]] \
+        z {zremrangebyrank k 100 450} z {zremrangebyrank k 0 -2} z {zremrangebyscore k 3 40} y {zremrangebylex k [name:2 +} \
+        z {zpopmin k 400} z {zpopmax k 300} z {zpopmin k 1000} l [list rpush k {*}$some] l [list lpush k {*}$others] \
+        none [list rpush k {*}$some] none [list lpush k {*}$some] l [list lpushx k {*}$some] \
+        l {lpop k 400} l {rpop k 500} l {rpop k 700} l {lpop k 600} none [list geoadd k {*}[placed $some]] \
+        g [list geoadd k ch {*}[placed $others 9]]]
 }
 
 proc prepare {from} {
@@ -76,7 +88,8 @@ proc about {words} {return "[lrange $words 0 3] ... with [llength $words] words"
 
 # A read of the key, and whether it exists.
 proc read_of {words} {
-    return [dict get {s {smembers k} z {zrange k 0 -1 withscores} h {hgetall k}} [string index [lindex $words 0] 0]]
+    return [dict get {s {smembers k} z {zrange k 0 -1 withscores} h {hgetall k} g {zrange k 0 -1} l {lrange k 0 -1} r {lrange k 0 -1}} \
+        [string index [lindex $words 0] 0]]
 }
 
 start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
@@ -118,8 +131,8 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
             wait_for_condition 600 50 {[info_field blocked_clients] == 5}
             # Of others only what has no such key goes on.
             assert_equal $::members [r scard s]
-            assert_equal [lsort [expr {$from eq "none" ? "s ints z h" : "s ints z h k"}]] [lsort [r keys *]]
-            assert_equal [expr {$from eq "none" ? 4 : 5}] [r dbsize]
+            assert_equal [lsort [expr {$from eq "none" ? "s ints z y h l g" : "s ints z y h l g k"}]] [lsort [r keys *]]
+            assert_equal [expr {$from eq "none" ? 7 : 8}] [r dbsize]
             assert_equal $reply [finish $c] [about $words]
             set read [llength [[lindex $clients 0] -read]]
             set exists [[lindex $clients 1] -read]
@@ -149,11 +162,11 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
                 {flushdb async} OK gone
                 {swapdb 0 9} OK swapped
                 {client pause 1 write} OK same
-                {sort l by nosort get k} any same
+                {sort few by nosort get k} any same
             } {
                 if {!$exists && ([lindex $change 0] eq "debug" || [string match *rename* $change])} continue
                 prepare $from
-                if {[lindex $change 0] eq "sort"} {r rpush l 1}
+                if {[lindex $change 0] eq "sort"} {r rpush few 1}
                 set before [info_field jobs_in_one_piece]
                 set c [held $words]
                 if {$result eq "any"} {
@@ -174,7 +187,7 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
                 if {[lindex $change 0] in {flushall flushdb}} fill
             }
         }
-        r del l moved
+        r del few moved
     }
 
     test {no snapshot has a part of it} {
