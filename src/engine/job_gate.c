@@ -124,7 +124,23 @@ static gateVerdict admit(ctx *c) {
 const gate jobGate = {
     .name = "jobs", .selects = selects, .admit = admit, .origins = GATE_FOR_CLIENTS};
 
-/* ------------------------------------------------------------------ keys that change in place */
+/* ------------------------------------------------------------------ keys that change in place
+ *
+ * Nobody sees a key that a job changes in place:
+ *
+ * | a client's request, EXEC or script names it          | held back, at most 100 ms             |
+ * | commands of EXEC, scripts and modules, a request that | this gate runs the job to its end     |
+ * | was woken, a stream, a file; SORT with BY, FLUSHALL   |                                       |
+ * | a module opens it; a fork, a snapshot, a save, a      | jobEndChanges(), jobEndChangesOf()    |
+ * | pause, a demotion, DEBUG                              |                                       |
+ * | tables are removed or exchanged                       | the same, as the store tells          |
+ * | expiry and eviction                                   | leave it alone                        |
+ * | something removes it nevertheless                     | the command runs again afterwards     |
+ * | its client is gone or killed, the user removed        | it goes on, or ends at once           |
+ *
+ * A job that is run to its end precedes what could not wait, which has not looked anything up then,
+ * or has called a module, which could have done the same there. So other code that reads values
+ * whose keys are no arguments of a command calls jobEndChanges() before. */
 
 static bool selectsAll(const commandSpec *spec) {
     (void)spec; /* which keys it has is known when it runs */
