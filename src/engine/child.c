@@ -230,7 +230,7 @@ static status forkFor(const childJob *job, bool *in_child, reason *why) {
         return reasonSet(why, ERR_EXISTS, "another child process is running");
     status st = messagePipeOpen(&child.reports, why);
     if (st != OK) return st;
-    jobEndChanges();
+    (void)jobEndChanges();
     hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
     storeForkBegin();
     child.job = *job;
@@ -288,7 +288,7 @@ status childBeginHere(childKind kind, void (*stop)(void), reason *why) {
     check(kind != CHILD_NONE);
     if (child.job.kind != CHILD_NONE)
         return reasonSet(why, ERR_EXISTS, "another child process is running");
-    jobEndChanges();
+    (void)jobEndChanges();
     hooksChildEvent(CHILD_BEFORE_FORK, (int)kind, 0, 0);
     child.job = (childJob){.kind = kind};
     child.stop_here = stop;
@@ -341,7 +341,7 @@ void childKillBy(int signal_number) {
 
 status childStartBeside(childProc *run, void *arg, reason *why) {
     hotCheck(threadIsMain());
-    jobEndChanges();
+    (void)jobEndChanges();
     int64_t began_us = clockMonoUs();
     pid_t pid = fork();
     if (pid < 0) {

@@ -275,13 +275,13 @@ static void runSlice(job *j) {
     jobs.running = j;
     j->is_running = true;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
-    propagateUnitBegin();
+    int depth = propagateOwnUnitBegin();
     uint64_t started = clockTicks();
     j->slice_end = started + (jobs.paused ? 0 : jobs.budget);
     bool more = fiberResume(j->stack);
     if (!more && j->in_place) executeEffects(&j->c);
     uint64_t ticks = clockTicks() - started;
-    propagateUnitEnd();
+    propagateOwnUnitEnd(depth);
     j->is_running = false;
     jobs.running = outer;
     engineHot.current = below;
@@ -378,9 +378,11 @@ static void endChanges(bool (*concerns)(const job *j, const db *d, uint64_t hash
     }
 }
 
-void jobEndChanges(void) {
+bool jobEndChanges(void) {
     hotCheck(threadIsMain());
-    if (unlikely(jobsChanging)) endChanges(isIn, NULL, 0);
+    if (likely(!jobsChanging)) return false;
+    endChanges(isIn, NULL, 0);
+    return true;
 }
 
 void jobEndChangesOf(const db *d, uint64_t hash) {

@@ -73,8 +73,9 @@ static inline bool jobIsDue(const ctx *c, unsigned elements) {
 bool jobSuspend(void);
 
 /* Runs such jobs to their ends: what follows is about to look at all keys, or at a key with this
- * hash, and cannot wait. To be called before that looks anything up. */
-void jobEndChanges(void);
+ * hash, and cannot wait. To be called before that looks anything up. True: there were some; what
+ * they have changed is propagated already, or within the command that has called this. */
+bool jobEndChanges(void);
 void jobEndChangesOf(const db *d, uint64_t hash);
 
 /* True: the command stores its result now; it is not suspended any more. False: nobody wants the

@@ -175,7 +175,7 @@ static gateVerdict admitToChanged(ctx *c) {
     bool may_wait = c->flags & CTX_ADMISSION && c->origin == ORIGIN_CLIENT &&
                     !(s->flags & (SESSION_INTERNAL | SESSION_REPLICA));
     if (!is_named) {
-        jobEndChanges();
+        (void)jobEndChanges();
     } else if (may_wait) {
         return admitOrHold(c, &claimGate);
     } else if (!runs_queue) { /* else the commands of the queue are asked about */

@@ -342,7 +342,7 @@ status rdbSaveFile(const char *name, bool in_child, const syncContent *content, 
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};
     if (in_child) return rdbSaveTo(&job, why);
-    jobEndChanges();
+    (void)jobEndChanges();
     memcpy(unfinished, temporary, sizeof(unfinished));
     status st = rdbSaveTo(&job, why);
     unfinished[0] = 0;

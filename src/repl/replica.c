@@ -670,7 +670,7 @@ static void follow(slice host, int port, bool related) {
     hotCheck(port > 0);
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
-    jobEndChanges(); /* as a primary */
+    (void)jobEndChanges(); /* as a primary */
     linkStop(&replica.link);
     setAddress(host, port);
     ackHoldForget();

@@ -133,6 +133,62 @@ start_server [list overrides [concat $settings {appendonly yes auto-aof-rewrite-
         }
     }
 
+    test {a full synchronization, a rewrite and a failover in the middle of a change in place find it completed} {
+        r config set command-slice-us 10
+        set some [lrange [members] 0 399]
+        foreach words [list [concat srem s1 $some] [concat sadd s9 $some] [concat hset h9 $some] [concat rpush l1 $some] \
+            {zpopmin z9 300} {zremrangebyrank z9 100 450}] {
+            foreach what {sync rewrite save failover} {
+                r config set command-slice-us 0
+                r del s9 h9 s1 l1
+                r sadd s1 {*}$some more members
+                r zadd z9 {*}[concat {*}[lmap i $some {list 1 $i}]] {*}[concat {*}[lmap i $some {list 2 x$i}]]
+                set expected [r {*}$words]
+                set digest [r debug digest]
+                r del s9 h9 s1 l1
+                r sadd s1 {*}$some more members
+                r zadd z9 {*}[concat {*}[lmap i $some {list 1 $i}]] {*}[concat {*}[lmap i $some {list 2 x$i}]]
+                r config set command-slice-us 10
+                r debug pause-jobs 1
+                set c [connect]
+                $c -send {*}$words
+                info_is jobs_running 1
+                if {$what eq "sync"} {
+                    set done [info_field sync_full]
+                    r -1 replicaof no one
+                    r -1 flushall
+                    r -1 replicaof [srv host] [srv port]
+                    link_is up -1
+                    assert_equal [expr {$done + 1}] [info_field sync_full]
+                } elseif {$what eq "rewrite"} {
+                    r bgrewriteaof
+                    info_is aof_rewrite_in_progress 0
+                } elseif {$what eq "save"} {
+                    r save
+                } else {
+                    link_is up -1
+                    r failover
+                    wait_for_condition 600 50 {[lindex [r -1 role] 0] eq "master"}
+                }
+                r debug pause-jobs 0
+                assert_equal $expected [$c -read] "[lrange $words 0 1] and $what"
+                info_is jobs_running 0
+                same_data -0 -1
+                assert_equal $digest [r debug digest] "[lrange $words 0 1] and $what"
+                if {$what eq "rewrite"} {
+                    assert_equal OK [r debug loadaof]
+                    assert_equal $digest [r debug digest] "[lrange $words 0 1] and $what"
+                }
+                if {$what eq "failover"} {
+                    r -1 failover
+                    wait_for_condition 600 50 {[lindex [r role] 0] eq "master"}
+                    link_is up -1
+                }
+                $c -close
+            }
+        }
+    }
+
     test {a failover holds the effect, and ends the job} {
         r debug pause-jobs 1
         set c [connect]
@@ -169,5 +225,18 @@ start_server {tags {jobs cluster needs:servers tls:skip} overrides {enable-debug
         wait_for_condition 600 50 {[string match "*cluster_state:ok*" [r cluster info]]}
         assert_equal old [r get "{a}d"]
         assert_equal 6000 [r sunionstore "{a}d" "{a}s"]
+    }
+
+    test {a change in place has its effect before its slot is lost} {
+        set some [lrange [members] 0 399]
+        r del "{a}s"
+        r sadd "{a}s" {*}$some
+        r debug pause-jobs 1
+        set c [connect]
+        $c -send srem "{a}s" {*}[lrange $some 0 398]
+        info_is jobs_running 1
+        r cluster delslots [r cluster keyslot a]
+        r debug pause-jobs 0
+        assert_equal 399 [$c -read]
     }
 }
