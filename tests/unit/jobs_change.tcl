@@ -28,6 +28,8 @@ proc fill {} {
     r rpush l {*}$all
     r zadd y {*}[concat {*}[lmap name $all {list 0 $name}]]
     r geoadd g {*}[placed $all]
+    r hset timed {*}[paired $all]
+    r hpexpireat timed 4000000000000 fields 300 {*}[lrange $all 200 499]
     r sadd s {*}$all
     r sadd ints {*}[lmap name $all {string range $name 5 end}]
     r zadd z {*}[scored $all]
@@ -49,7 +51,13 @@ proc changes {} {
         z {zpopmin k 400} z {zpopmax k 300} z {zpopmin k 1000} l [list rpush k {*}$some] l [list lpush k {*}$others] \
         none [list rpush k {*}$some] none [list lpush k {*}$some] l [list lpushx k {*}$some] \
         l {lpop k 400} l {rpop k 500} l {rpop k 700} l {lpop k 600} none [list geoadd k {*}[placed $some]] \
-        g [list geoadd k ch {*}[placed $others 9]]]
+        g [list geoadd k ch {*}[placed $others 9]] \
+        h [list hpexpireat k 4000000000000 fields 400 {*}$some] h [list hexpireat k 1 fields 400 {*}$some] \
+        h [list hexpireat k 1 fields 700 {*}[names 0 700]] timed [list hpexpireat k 4000000000001 gt fields 500 {*}$others] \
+        timed [list hpersist k fields 400 {*}$some] timed [list hgetdel k fields 500 {*}$others] \
+        h [list hgetdel k fields 600 {*}[names 0 600]] h [list hgetex k pxat 4000000000000 fields 400 {*}$some] \
+        h [list hgetex k pxat 1 fields 400 {*}$some] timed [list hgetex k persist fields 400 {*}$some] \
+        none [list hsetex k pxat 4000000000000 fields 400 {*}[paired $some]] timed [list hsetex k keepttl fields 500 {*}[paired $others]]]
 }
 
 proc prepare {from} {
@@ -131,8 +139,8 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
             wait_for_condition 600 50 {[info_field blocked_clients] == 5}
             # Of others only what has no such key goes on.
             assert_equal $::members [r scard s]
-            assert_equal [lsort [expr {$from eq "none" ? "s ints z y h l g" : "s ints z y h l g k"}]] [lsort [r keys *]]
-            assert_equal [expr {$from eq "none" ? 7 : 8}] [r dbsize]
+            assert_equal [lsort [expr {$from eq "none" ? "s ints z y h l g timed" : "s ints z y h l g timed k"}]] [lsort [r keys *]]
+            assert_equal [expr {$from eq "none" ? 8 : 9}] [r dbsize]
             assert_equal $reply [finish $c] [about $words]
             set read [llength [[lindex $clients 0] -read]]
             set exists [[lindex $clients 1] -read]
