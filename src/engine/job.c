@@ -559,6 +559,8 @@ static void reply(ctx *c) {
     job *j = blockState(c);
     blockAddWork(c, j->ticks);
     if (!j->has_ended || j->again) takeEffect(c, j);
+    /* What it has changed may have been handed over with the command that could not wait. */
+    if (j->in_place) propagateNoteAll(c->who);
     check(j->has_ended);
     c->flags |= j->c.flags & CTX_FAILED;
     outbufMoveAll(c->out, &j->out);

@@ -59,7 +59,7 @@ def long_write_of(rng, kind, elements):
     fields = [part for w in many for part in (w, b"%d" % rng.randrange(9))]
     if kind == "s":
         return rng.choice(copying + [("SUNIONSTORE", to, one, other), ("SINTERSTORE", to, one, other),
-                                     ("SDIFFSTORE", to, one, other), ("SPOP", one, rng.randrange(1, 20)),
+                                     ("SDIFFSTORE", to, one, other), ("SPOP", one, rng.randrange(1, 120)),
                                      ("SADD", one, *many), ("SREM", one, *many), ("SADD", one, *many), ("SREM", one, *many)])
     if kind == "z":
         return rng.choice(copying + [("ZUNIONSTORE", to, 2, one, other), ("ZINTERSTORE", to, 2, one, other),

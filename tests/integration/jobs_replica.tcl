@@ -43,7 +43,7 @@ proc random_command {} {
         18 {return [list eval "return redis.call('smove', '$from', '$set', 'm:[random_below 3000]')" 0]}
         19 {return [list lrem $list [random_of {0 -1 300}] m:[random_below 3000]]}
         20 {return [list linsert $list before m:[random_below 3000] x]}
-        21 {return [list spop $set 10000]}
+        21 {return [list spop $set [random_of {10000 100 300}]]}
         22 {return [list hset h {*}[concat {*}[lmap m [members] {list $m [random_below 50]}]]]}
         23 {return [list hdel h {*}[members]]}
         24 {return [list zrem $zset {*}[members]]}

@@ -357,6 +357,26 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_equal [expr {$::members - 400}] [$reader -read]
     }
 
+    test {SPOP of a part takes members away that are in its reply} {
+        foreach {what from} {wait s eval ints gone s} {
+            prepare $from
+            set c [held {spop k 400}]
+            if {$what eq "eval"} {assert_equal 200 [r eval {return redis.call('scard', 'k')} 0]}
+            if {$what eq "gone"} {
+                $c -close
+                r debug pause-jobs 0
+                info_is jobs_running 0
+            } else {
+                set popped [finish $c]
+                assert_equal 400 [llength [lsort -unique $popped]]
+                assert_equal [lrepeat 400 0] [r smismember k {*}$popped]
+                $c -close
+            }
+            assert_equal 200 [r scard k]
+            assert_equal 200 [llength [r sinter k $from]]
+        }
+    }
+
     test {refused requests change nothing} {
         foreach {words error} [list \
             [concat srem z [names 0 400]] "WRONGTYPE *" [concat sadd h [names 0 400]] "WRONGTYPE *" \
