@@ -16,6 +16,7 @@
 #include "cluster/slot_walk.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/lifecycle.h"
 #include "resp/resp.h"
 #include "store/store.h"
@@ -69,7 +70,9 @@ bool slotExportCanStream(void *arg, const slotJob *job) {
     (void)arg;
     const exportWork *w = exportOf(job);
     check(w->who);
-    return slotWalkCanBegin() && !exportLinkPending(job);
+    if (!slotWalkCanBegin() || exportLinkPending(job)) return false;
+    (void)jobEndChanges(); /* the stream begins with the dataset, which has them then */
+    return true;
 }
 
 /* Arms the sink if any job needs it. */

@@ -7,6 +7,7 @@
 #include "engine/job.h"
 #include "engine/keyspace.h"
 #include "store/member_expiry.h"
+#include "store/reading.h"
 #include "store/type.h"
 
 bool collectionRefuse(ctx *c) {
@@ -22,6 +23,37 @@ robj *collectionExpireMembers(ctx *c, int arg_index, robj *o) {
     hotCheck(arg_index <= c->argc);
     slice key = c->argv[arg_index];
     return membersToWrite(c->db, key, collectionHash(c, arg_index), o, c->look, &c->at);
+}
+
+/* The lookup of a suspended command, which neither counts nor finds another state of the key. */
+static robj *findAgain(ctx *c, int arg_index, valueType type) {
+    robj *o;
+    dbLookupsRepeat(c->db, true);
+    bool fits = collectionFindWrite(c, arg_index, type, &o);
+    dbLookupsRepeat(c->db, false);
+    check(fits);
+    return o;
+}
+
+bool collectionSuspend(ctx *c, int arg_index, robj **o, bool is_new) {
+    hotCheck(c->flags & CTX_SLICED);
+    valueType type = objectType(*o);
+    if (is_new) {
+        if (jobSuspend()) return true;
+        objectFree(*o);
+        return false;
+    }
+    collectionPlace(c, arg_index, *o);
+    if (!jobSuspend()) return false;
+    *o = findAgain(c, arg_index, type);
+    check(*o != NULL);
+    return true;
+}
+
+void collectionPlaceLast(ctx *c, int arg_index, robj *o, bool is_new) {
+    if (unlikely(c->flags & CTX_SLICED) && is_new)
+        check(findAgain(c, arg_index, objectType(o)) == NULL);
+    collectionPlace(c, arg_index, o);
 }
 
 void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {

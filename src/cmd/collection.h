@@ -73,6 +73,13 @@ static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
     check(c->at.at.hash == collectionHash(c, arg_index));
     dbPlace(c->db, &c->at, o);
 }
+/* For a command that changes a key in place in slices, when jobIsDue(): stores the value of the key
+ * at `arg_index`, waits for the next slice, and finds it again. `is_new`: the key is missing, and
+ * nobody sees the value until collectionPlaceLast(). False: the command returns at once; a new
+ * value was freed. */
+bool collectionSuspend(ctx *c, int arg_index, robj **o, bool is_new);
+/* Like collectionPlace(), after the last change. */
+void collectionPlaceLast(ctx *c, int arg_index, robj *o, bool is_new);
 /* Deletes the key at `arg_index` because its last element was removed; notifies "del". */
 void collectionRemove(ctx *c, int arg_index);
 /* Signals that `n` elements of the key at `arg_index` were removed; `emptied`: all were, and the

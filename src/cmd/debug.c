@@ -748,6 +748,7 @@ void debugCommand(ctx *c) {
     for (size_t i = 0; i < COUNT_OF(debug_words); i++) {
         if (!ctxArgIs(c, 1, debug_words[i].word)) continue;
         if (c->argc < debug_words[i].argc_min || c->argc > debug_words[i].argc_max) break;
+        if (debug_words[i].run != debugPauseJobs) (void)jobEndChanges(); /* most look at keys */
         debug_words[i].run(c);
         return;
     }

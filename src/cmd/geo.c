@@ -11,6 +11,7 @@
 #include "cmd/collection.h"
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
+#include "engine/job.h"
 
 /* ------------------------------------------------------------------ arguments and replies */
 
@@ -117,11 +118,14 @@ void geoaddCommand(ctx *c) {
     }
     a.first = arg_index + 2;
     a.count = words / 3;
+    if (jobStartChange(c, (uint64_t)a.count)) return;
     zsetAddingInit(&a);
     geoPoint p;
     int i = 0;
-    for (; i < a.count && geoArgPoint(c, arg_index + 3 * i, &p); i++)
+    for (; i < a.count && geoArgPoint(c, arg_index + 3 * i, &p); i++) {
+        if (jobIsDue(c, 1) && !jobSuspend()) break;
         a.scores[i] = (double)geohashEncode(&p);
+    }
     if (i == a.count) zsetAddAll(c, &a);
     if (c->flags & CTX_CHANGED && engineHot.sinks) propagateAdded(c, &a);
     zsetAddingClear(&a);

@@ -74,13 +74,22 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         return false;
     }
     robj *o;
-    if (!hashFindWrite(c, &o)) return false;
+    if (jobStartChange(c, (uint64_t)c->argc / 2) || !hashFindWrite(c, &o)) return false;
     packLimits most = hashLimits();
-    hashSetCounts counts;
-    o = hashSetPairs(o, c->argv[1], c->argv + 2, (size_t)c->argc - 2, c->look, &most, &counts);
-    *created_count = (int64_t)counts.created;
-    collectionPlace(c, 1, o);
-    hashNoteReplaced(c, counts.replaced_expired);
+    uint64_t replaced = 0;
+    bool is_new = !o;
+    size_t count = (size_t)c->argc - 2, part = 0;
+    for (size_t at = 0; at < count; at += part) {
+        hashSetCounts counts;
+        if (at && jobIsDue(c, (unsigned)part / 2) && !collectionSuspend(c, 1, &o, is_new))
+            return false;
+        part = 2 * jobPart(c, (count - at) / 2);
+        o = hashSetPairs(o, c->argv[1], c->argv + 2 + at, part, c->look, &most, &counts);
+        *created_count += (int64_t)counts.created;
+        replaced += counts.replaced_expired;
+    }
+    collectionPlaceLast(c, 1, o, is_new);
+    hashNoteReplaced(c, replaced);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)(c->argc - 2) / 2);
     return true;
 }
@@ -181,10 +190,11 @@ void hincrbyfloatCommand(ctx *c) {
 void hdelCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!hashFindWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !hashFindWrite(c, &o)) return;
     int64_t deleted = 0;
     bool emptied = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, false)) return;
         if (!hashDelete(&o, c->argv[i], c->look)) continue;
         deleted++;
         emptied = hashLength(o) == 0;

@@ -8,7 +8,14 @@
 #include "cmd/hash_priv.h"
 #include "cmd/item_time.h"
 #include "cmd/procs.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
+
+/* After each field in a loop over many. False: the command has to return at once. */
+static bool goOn(ctx *c, robj **o) {
+    if (!jobIsDue(c, 1) || !*o || hashLength(*o) == 0) return true; /* none is stored empty */
+    return collectionSuspend(c, 1, o, false);
+}
 
 /* ------------------------------------------------------------------ HEXPIRE and variants */
 
@@ -35,6 +42,7 @@ static void expireFields(ctx *c, robj *o, const itemList *f, unsigned conditions
             check(past ? hashDelete(&o, field, c->look) : hashSetTime(&o, field, time_ms, c->look));
         }
         replyInteger(c, old_ms == HASH_NO_FIELD ? -2 : !allowed ? 0 : past ? 2 : 1);
+        if (!goOn(c, &o)) goto done;
     }
     if (count) {
         collectionPlace(c, 1, o);
@@ -48,6 +56,7 @@ static void expireFields(ctx *c, robj *o, const itemList *f, unsigned conditions
             collectionChanged(c, c->argv[1], &eventHexpire, (uint64_t)count);
         }
     }
+done:
     memFree(changed);
 }
 
@@ -60,7 +69,7 @@ static void expire(ctx *c, bool seconds, bool relative) {
         return;
     if (!itemsParseCount(c, &f) || !ctxArgInt(c, 2, &time_ms)) return;
     if (!itemsAbsoluteTime(c, time_ms, seconds, relative, &time_ms)) return;
-    if (!hashFindWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)f.size) || !hashFindWrite(c, &o)) return;
     if (o) {
         expireFields(c, o, &f, conditions, time_ms);
     } else {
@@ -126,7 +135,8 @@ void hpersistCommand(ctx *c) {
     itemList f;
     robj *o;
     uint64_t count = 0;
-    if (!itemsParseAt2(c, &itemFields, &f) || !hashFindWrite(c, &o)) return;
+    if (!itemsParseAt2(c, &itemFields, &f) || jobStartChange(c, (uint64_t)f.size)) return;
+    if (!hashFindWrite(c, &o)) return;
     if (!o) {
         itemsReplyAll(c, &f, -2);
         return;
@@ -137,6 +147,7 @@ void hpersistCommand(ctx *c) {
         if (old_ms >= 0) check(hashSetTime(&o, itemAt(c, &f, i), HASH_NO_TIME, c->look));
         count += old_ms >= 0;
         replyInteger(c, old_ms >= 0 ? 1 : old_ms);
+        if (!goOn(c, &o)) return;
     }
     collectionPlace(c, 1, o);
     if (count) collectionChanged(c, c->argv[1], &eventHpersist, count);
@@ -155,6 +166,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
         slice field = itemAt(c, f, i);
         hashReplyField(c, o, field);
         if (o && hashDelete(&o, field, c->look)) gone[count++] = field;
+        if (!goOn(c, &o)) goto done;
     }
     if (count) {
         collectionPlace(c, 1, o);
@@ -169,6 +181,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
             collectionReduced(c, 1, &eventHdel, (uint64_t)count, emptied);
         }
     }
+done:
     memFree(gone);
 }
 
@@ -176,8 +189,8 @@ static void getAndDeleteFields(ctx *c, robj *o, const itemList *f, bool expired)
 void hgetdelCommand(ctx *c) {
     itemList f;
     robj *o;
-    if (itemsParseAt2(c, &itemFields, &f) && hashFindWrite(c, &o))
-        getAndDeleteFields(c, o, &f, false);
+    if (!itemsParseAt2(c, &itemFields, &f) || jobStartChange(c, (uint64_t)f.size)) return;
+    if (hashFindWrite(c, &o)) getAndDeleteFields(c, o, &f, false);
 }
 
 /* Replies the values of fields and sets their TTL; HASH_NO_TIME removes it. */
@@ -190,6 +203,7 @@ static void getAndExpireFields(ctx *c, robj *o, const itemList *f, int64_t time_
         slice field = itemAt(c, f, i);
         int64_t old_ms = hashTime(o, field, c->look);
         hashReplyField(c, o, field);
+        if (!goOn(c, &o)) goto done;
         if (old_ms == HASH_NO_FIELD || (time_ms == HASH_NO_TIME && old_ms == HASH_NO_TIME))
             continue;
         check(hashSetTime(&o, field, time_ms, c->look));
@@ -203,6 +217,7 @@ static void getAndExpireFields(ctx *c, robj *o, const itemList *f, int64_t time_
         collectionChanged(c, c->argv[1], persists ? &eventHpersist : &eventHexpire,
                           (uint64_t)count);
     }
+done:
     memFree(changed);
 }
 
@@ -215,11 +230,12 @@ void hgetexCommand(ctx *c) {
     robj *o;
     int64_t time_ms;
     if (!itemsParseOptions(c, &itemFields, OPT_TIMES | OPT_PERSIST, 1, &options, &f)) return;
+    if (jobStartChange(c, (uint64_t)f.size)) return;
     if (!hashFindWrite(c, &o) || !itemsOptionTime(c, &options, &time_ms)) return;
     if (!o) ctxKeyEvent(c, c->argv[1], &eventKeymiss);
     if (!o || !options.given) {
         replyArray(c, f.size);
-        for (int64_t i = 0; i < f.size; i++) hashReplyField(c, o, itemAt(c, &f, i));
+        for (int64_t i = 0; i < f.size && goOn(c, &o); i++) hashReplyField(c, o, itemAt(c, &f, i));
     } else if (options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
         getAndDeleteFields(c, o, &f, true);
     } else {
@@ -293,6 +309,7 @@ static void setFields(ctx *c, robj *o, const itemOptions *options, int64_t time_
     if (is_new) o = hashNew(c->argv[1]);
     for (int64_t i = 0; i < f->size; i++) {
         hashOutcome outcome;
+        if (i && jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) goto done;
         o = hashSetTimed(o, itemAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
                          &most, &outcome);
         if (likely(outcome != HASH_REPLACED_EXPIRED)) continue;
@@ -300,15 +317,16 @@ static void setFields(ctx *c, robj *o, const itemOptions *options, int64_t time_
         replaced[count++] = itemAt(c, f, i);
     }
     if (is_new) o = hashFindShape(o);
-    collectionPlace(c, 1, o);
+    collectionPlaceLast(c, 1, o, is_new);
     hashNoteReplaced(c, (uint64_t)count);
     /* A replica still has the expired fields; they must not keep their time there. */
     if (count && options->given & OPT_KEEPTTL)
         itemsPropagateRemoved(c, SLICE("HDEL"), replaced, count);
-    memFree(replaced);
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)f->size);
     if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], &eventHexpire);
+done:
+    memFree(replaced);
 }
 
 /* HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS n field value [field
@@ -319,7 +337,8 @@ void hsetexCommand(ctx *c) {
     itemList f;
     robj *o;
     int64_t time_ms;
-    if (!itemsParseOptions(c, &itemFields, known, 2, &options, &f) || !hashFindWrite(c, &o)) return;
+    if (!itemsParseOptions(c, &itemFields, known, 2, &options, &f)) return;
+    if (jobStartChange(c, (uint64_t)f.size) || !hashFindWrite(c, &o)) return;
     if ((options.given & OPT_NX && o) || (options.given & OPT_XX && !o)) {
         replyInteger(c, 0);
         return;

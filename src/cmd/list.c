@@ -35,18 +35,23 @@ static void storeReduced(ctx *c, robj *o, const keyEvent *event, size_t removed)
 static void push(ctx *c, bool front, bool only_existing) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     if (!o && only_existing) {
         replyInteger(c, 0);
         return;
     }
+    bool is_new = !o;
     const slice *texts = c->argv + 2;
     size_t count = (size_t)c->argc - 2;
     listLimits most = listLimitsNow();
     o = listPrepare(o ? o : listNew(c->argv[1]), texts, count, &most);
-    o = listPush(o, texts, count, front);
+    for (size_t at = 0, part; at < count; at += part) {
+        if (at && jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) return;
+        part = jobPart(c, count - at);
+        o = listPush(o, texts + at, part, front);
+    }
     int64_t length = (int64_t)listLength(o);
-    collectionPlace(c, 1, o);
+    collectionPlaceLast(c, 1, o, is_new);
     collectionChanged(c, c->argv[1], front ? &eventLpush : &eventRpush, count);
     replyInteger(c, length);
 }
@@ -65,11 +70,11 @@ void rpushxCommand(ctx *c) { push(c, false, true); }
 
 /* ------------------------------------------------------------------ popping */
 
-void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool backwards) {
+/* The elements of listReplyRange(), without the head of the reply. */
+static void replyItems(ctx *c, const robj *o, size_t index, size_t count, bool backwards) {
     hotCheck(!o || objectType(o) == TYPE_LIST);
     listCursor at;
     listpackItem item;
-    replyArray(c, (int64_t)count);
     listCursorInit(&at, o, index, backwards);
     for (size_t left = count, part; left > 0; left -= part) {
         part = jobPart(c, left);
@@ -77,6 +82,11 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
         if (jobPoint(c, (unsigned)part)) break;
     }
     listCursorClear(&at);
+}
+
+void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool backwards) {
+    replyArray(c, (int64_t)count);
+    replyItems(c, o, index, count, backwards);
 }
 
 void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
@@ -121,9 +131,19 @@ static void popMany(ctx *c, bool front) {
         replyArray(c, 0);
         return;
     }
-    size_t length = listLength(o), taken = sizeMin((size_t)count, length);
-    listReplyRange(c, o, front ? 0 : length - 1, taken, !front);
-    listRemoveEnd(c, 1, o, taken, front);
+    size_t length = listLength(o), taken = sizeMin((size_t)count, length), popped = 0;
+    if (jobStartChangeFound(c, taken)) return;
+    replyArray(c, (int64_t)taken);
+    for (size_t part = 0;; popped += part) {
+        part = jobPart(c, taken - popped);
+        replyItems(c, o, front ? 0 : length - popped - 1, part, !front);
+        if (popped + part == taken) break;
+        o = listDelete(o, front ? 0 : length - popped - part, part);
+        if (jobIsDue(c, (unsigned)part) && !collectionSuspend(c, 1, &o, false)) return;
+    }
+    if (popped) collectionPlace(c, 1, o); /* the last part may remove the key instead */
+    listRemoveEnd(c, 1, o, taken - popped, front);
+    engineHot.dirty += popped;
 }
 
 static void pop(ctx *c, bool front) {

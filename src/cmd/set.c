@@ -26,7 +26,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 void saddCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     setLimits most = setLimitsNow();
     listpackItem member = listpackItemOf(c->argv[2]);
     size_t count = (size_t)c->argc - 2;
@@ -35,11 +35,12 @@ void saddCommand(ctx *c) {
     o = is_new ? setNew(c->argv[1], &member, count, &most) : setPrepare(o, count, &most);
     for (int i = 2; i < c->argc; i++) {
         bool was_added;
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) return;
         if (i > 2) member = listpackItemOf(c->argv[i]);
         o = setAdd(o, &member, &most, &was_added);
         added += was_added;
     }
-    collectionPlace(c, 1, o);
+    collectionPlaceLast(c, 1, o, is_new);
     if (added) collectionChanged(c, c->argv[1], &eventSadd, (uint64_t)added);
     replyInteger(c, added);
 }
@@ -48,10 +49,11 @@ void saddCommand(ctx *c) {
 void sremCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     int64_t removed = 0;
     bool emptied = false, changed = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, false)) return;
         listpackItem member = listpackItemOf(c->argv[i]);
         if (!setRemove(&o, &member)) continue;
         changed = true;
@@ -212,22 +214,26 @@ void srandmemberCommand(ctx *c) {
 enum { POP_WORDS_MAX = 1024 };
 typedef struct popState {
     ctx *c;
-    str texts;   /* pending members, concatenated */
-    size_t *len; /* length of each */
+    bool records; /* for a sink; there may be one at the end of a job */
+    str texts;    /* pending members, concatenated */
+    size_t *len;  /* length of each */
     size_t count, cap;
 } popState;
 
 static void propagatePopped(popState *p) {
     if (p->count == 0) return;
-    slice *words = memNewArray(slice, p->count + 2);
+    slice *words = memNewArray(slice, sizeMin(p->count, POP_WORDS_MAX) + 2);
     words[0] = SLICE("SREM");
     words[1] = p->c->argv[1];
     const char *at = strText(&p->texts);
-    for (size_t i = 0; i < p->count; i++) {
-        words[i + 2] = sliceMake(at, p->len[i]);
-        at += p->len[i];
+    for (size_t i = 0, part; i < p->count; i += part) {
+        part = sizeMin(p->count - i, POP_WORDS_MAX);
+        for (size_t k = 0; k < part; k++) {
+            words[k + 2] = sliceMake(at, p->len[i + k]);
+            at += p->len[i + k];
+        }
+        ctxPropagateAs(p->c, (int)part + 2, words);
     }
-    ctxPropagateAs(p->c, (int)p->count + 2, words);
     memFree(words);
     strClear(&p->texts);
     p->count = 0;
@@ -238,7 +244,7 @@ static void popMember(void *arg, const listpackItem *member) {
     char digits[NUMBER_TEXT_MAX];
     slice text = listpackText(member, digits);
     replyBulk(p->c, text);
-    if (!engineHot.sinks) return;
+    if (!p->records) return;
     strAppendSlice(&p->texts, text);
     p->len[p->count++] = text.len;
     if (p->count == p->cap) propagatePopped(p);
@@ -249,17 +255,26 @@ static void popMember(void *arg, const listpackItem *member) {
 static void popSome(ctx *c, robj *o, size_t count) {
     hotCheck(!o || objectType(o) == TYPE_SET);
     size_t one;
-    popState p = {.c = c, .len = &one, .cap = 1};
-    if (engineHot.sinks && count > 1) {
-        p.cap = sizeMin(count, POP_WORDS_MAX);
+    bool sliced = unlikely(c->flags & CTX_SLICED), completed = false;
+    popState p = {.c = c, .records = sliced || engineHot.sinks, .len = &one, .cap = 1};
+    if (p.records && count > 1) {
+        p.cap = sliced ? count : sizeMin(count, POP_WORDS_MAX); /* of a job all, at its end */
         p.len = memNewArray(size_t, p.cap);
     }
     bool emptied = count == setLength(o);
-    setPop(&o, count, popMember, &p);
+    for (size_t left = count, part; left > 0; left -= part) {
+        part = jobPart(c, left);
+        setPop(&o, part, popMember, &p);
+        bool waits = part < left && jobIsDue(c, (unsigned)part);
+        if (waits && !collectionSuspend(c, 1, &o, false)) goto done;
+    }
+    completed = true;
     collectionPlace(c, 1, o);
     propagatePopped(&p);
+done:
     if (p.len != &one) memFree(p.len);
     strFree(&p.texts);
+    if (!completed) return;
     collectionChanged(c, c->argv[1], &eventSpop, count);
     if (emptied) collectionRemove(c, 1);
 }
@@ -287,7 +302,7 @@ static void popMany(ctx *c) {
         replySet(c, 0);
     } else if ((uint64_t)count >= setLength(o)) {
         if (!jobStartStore(c, setLength(o))) popAll(c, o);
-    } else {
+    } else if (!jobStartChangeFound(c, (uint64_t)count)) {
         replySet(c, count);
         popSome(c, o, (size_t)count);
     }

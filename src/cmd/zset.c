@@ -52,6 +52,7 @@ static void replyIncremented(ctx *c, zsetAdded what, double score) {
 void zsetAddAll(ctx *c, const zsetAdding *a) {
     robj *o;
     if (!findWrite(c, &o)) return;
+    bool is_new = !o;
     if (!o && (a->flags & ZSET_XX)) {
         if (a->flags & ZSET_INCR) {
             replyNull(c);
@@ -67,12 +68,13 @@ void zsetAddAll(ctx *c, const zsetAdding *a) {
     zsetAdded what = ZSET_REFUSED;
     zsetPair pair = {{NULL, 0}, 0};
     for (int i = 0; i < a->count; i++) {
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) return;
         pair = (zsetPair){c->argv[a->first + i * a->step], a->scores[i]};
         o = zsetAdd(o, &pair, a->flags, &most, &what);
         added += what == ZSET_ADDED;
         updated += what == ZSET_UPDATED;
     }
-    collectionPlace(c, 1, o);
+    collectionPlaceLast(c, 1, o, is_new);
     const keyEvent *event = a->flags & ZSET_INCR ? &eventZincr : &eventZadd;
     if (added + updated > 0) collectionChanged(c, c->argv[1], event, (uint64_t)(added + updated));
     if (a->flags & ZSET_INCR) {
@@ -120,7 +122,10 @@ static const char *flagsError(unsigned f, int words) {
 static void parseAndAdd(ctx *c, zsetAdding *a) {
     zsetAddingInit(a);
     int i = 0;
-    while (i < a->count && ctxArgDouble(c, a->first + i * a->step - 1, &a->scores[i])) i++;
+    while (i < a->count && ctxArgDouble(c, a->first + i * a->step - 1, &a->scores[i])) {
+        i++;
+        if (i < a->count && jobIsDue(c, 1) && !jobSuspend()) break;
+    }
     if (i == a->count) zsetAddAll(c, a);
     zsetAddingClear(a);
 }
@@ -138,7 +143,7 @@ void zaddCommand(ctx *c) {
     }
     a.first = arg_index + 1;
     a.count = words / 2;
-    parseAndAdd(c, &a);
+    if (a.flags & ZSET_INCR || !jobStartChange(c, (uint64_t)a.count)) parseAndAdd(c, &a);
 }
 
 /* ZINCRBY key increment member. Reply: the new score. An option of ZADD in place of the increment
@@ -165,7 +170,12 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
     bool emptied = range->count == zsetLength(o);
     bool pops = event == &eventZpopmin || event == &eventZpopmax;
     if (pops || !emptied) { /* else all are freed with the value, in the background */
-        zsetRemoveRange(&o, range);
+        for (uint64_t left = range->count, part; left > 0; left -= part) {
+            part = jobPart(c, left);
+            zsetRemoveRange(&o, &(zsetRange){range->index, part});
+            bool waits = part < left && jobIsDue(c, (unsigned)part);
+            if (waits && !collectionSuspend(c, arg_index, &o, false)) return;
+        }
         collectionPlace(c, arg_index, o);
     }
     if (!pops) {
@@ -180,10 +190,11 @@ void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
 void zremCommand(ctx *c) {
     hotCheck(c->argc >= 3);
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (jobStartChange(c, (uint64_t)c->argc) || !findWrite(c, &o)) return;
     int64_t removed = 0;
     bool emptied = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
+        if (jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, false)) return;
         if (!zsetRemove(&o, c->argv[i])) continue;
         removed++;
         emptied = zsetLength(o) == 0;

@@ -7,6 +7,7 @@
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
 #include "engine/block.h"
+#include "engine/job.h"
 
 bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
     hotCheck(arg_index > 0);
@@ -15,22 +16,35 @@ bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
                        "ERR value is out of range, must be positive");
 }
 
+/* Replies the first or last `count` members. */
+static void replyEnd(ctx *c, const robj *o, bool max, uint64_t count, bool arrays) {
+    zsetCursor cursor;
+    zsetPair pair;
+    hotCheck(count <= zsetLength(o));
+    zsetSeek(&cursor, o, max ? zsetLength(o) - 1 : 0, max);
+    for (uint64_t i = 0; i < count && zsetNext(&cursor, &pair); i++) {
+        if (arrays) replyArray(c, 2);
+        zsetReplyPair(c, &pair, true, false);
+    }
+}
+
 /* Pops `count` > 0 members, or all, from one end of the value at argument `arg_index` and replies
  * them; the reply header was already written. `arrays`: each member and its score form an array. */
 static void popMembers(ctx *c, int arg_index, robj *o, bool max, uint64_t count, bool arrays) {
     hotCheck(arg_index > 0);
     hotCheck(arg_index <= c->argc);
     hotCheck(!o || objectType(o) == TYPE_ZSET);
-    uint64_t length = zsetLength(o);
-    zsetRange range = {max ? length - count : 0, count};
-    zsetCursor cursor;
-    zsetPair pair;
-    zsetSeek(&cursor, o, max ? length - 1 : 0, max);
-    for (uint64_t i = 0; i < count && zsetNext(&cursor, &pair); i++) {
-        if (arrays) replyArray(c, 2);
-        zsetReplyPair(c, &pair, true, false);
+    uint64_t length = zsetLength(o), popped = 0;
+    for (uint64_t part = 0;; popped += part) {
+        part = jobPart(c, count - popped);
+        replyEnd(c, o, max, part, arrays);
+        if (popped + part == count) break;
+        zsetRemoveRange(&o, &(zsetRange){max ? length - popped - part : 0, part});
+        if (jobIsDue(c, (unsigned)part) && !collectionSuspend(c, arg_index, &o, false)) return;
     }
+    zsetRange range = {max ? length - count : 0, count - popped};
     zsetDeleteRange(c, arg_index, o, &range, max ? &eventZpopmax : &eventZpopmin);
+    engineHot.dirty += popped;
 }
 
 static void pop(ctx *c, bool max) {
@@ -44,6 +58,7 @@ static void pop(ctx *c, bool max) {
     robj *o;
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     uint64_t wanted = o ? sizeMin((uint64_t)count, zsetLength(o)) : 0;
+    if (many && jobStartChangeFound(c, wanted)) return;
     zsetReplyHead(c, wanted, true, many);
     if (wanted > 0) popMembers(c, 1, o, max, wanted, many && c->proto > 2);
 }

@@ -288,6 +288,7 @@ static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, cons
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
     if (o) r = zsetFindRange(o, min, max);
+    if (o && r.count < zsetLength(o) && jobStartChangeFound(c, r.count)) return;
     if (r.count > 0) zsetDeleteRange(c, 1, o, &r, event);
     replyInteger(c, (int64_t)r.count);
 }
@@ -312,6 +313,7 @@ void zremrangebyrankCommand(ctx *c) {
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
     if (o) r = rangeOfRanks(start, stop, zsetLength(o));
+    if (o && r.count < zsetLength(o) && jobStartChangeFound(c, r.count)) return;
     if (r.count > 0) zsetDeleteRange(c, 1, o, &r, &eventZremrangebyrank);
     replyInteger(c, (int64_t)r.count);
 }

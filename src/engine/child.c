@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks.h"
+#include "engine/job.h"
 #include "engine/latency.h"
 #include "io/conn.h"
 #include "io/file.h"
@@ -229,6 +230,7 @@ static status forkFor(const childJob *job, bool *in_child, reason *why) {
         return reasonSet(why, ERR_EXISTS, "another child process is running");
     status st = messagePipeOpen(&child.reports, why);
     if (st != OK) return st;
+    (void)jobEndChanges();
     hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
     storeForkBegin();
     child.job = *job;
@@ -286,6 +288,7 @@ status childBeginHere(childKind kind, void (*stop)(void), reason *why) {
     check(kind != CHILD_NONE);
     if (child.job.kind != CHILD_NONE)
         return reasonSet(why, ERR_EXISTS, "another child process is running");
+    (void)jobEndChanges();
     hooksChildEvent(CHILD_BEFORE_FORK, (int)kind, 0, 0);
     child.job = (childJob){.kind = kind};
     child.stop_here = stop;
@@ -338,6 +341,7 @@ void childKillBy(int signal_number) {
 
 status childStartBeside(childProc *run, void *arg, reason *why) {
     hotCheck(threadIsMain());
+    (void)jobEndChanges();
     int64_t began_us = clockMonoUs();
     pid_t pid = fork();
     if (pid < 0) {

@@ -203,6 +203,8 @@ static inline void finish(ctx *c) {
     }
 }
 
+void executeEffects(ctx *c) { finish(c); }
+
 /* Appends one line of an error text: truncated at `max` bytes or a NUL, with line breaks replaced
  * by blanks. */
 static void appendCut(str *to, slice from, size_t max) {

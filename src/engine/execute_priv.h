@@ -20,6 +20,9 @@ bool executeRebind(request *r, str *why);
  * ctxInitLater(). Returns its duration in ticks, with those that are in `*work` when it has
  * ended. */
 uint64_t executeLater(ctx *c, commandProc *part, const uint64_t *work);
+/* Processes what a command that has returned has changed: it is propagated. For a command that is
+ * not run by the functions here, within a unit. */
+void executeEffects(ctx *c);
 /* Counts a blocked command that was replied by executeLater(): as a call, and optionally as
  * rejected or failed. */
 void executeAccount(ctx *c, bool rejected, bool failed, uint64_t ticks);

@@ -43,8 +43,8 @@ static const tickJob ticks[] = {
     {"child", 0, childPoll, childIsPolled},
     {0},
 };
-static const gate *const gates[] = {&noMultiGate, &pauseGate,  &queueGate,
-                                    &jobGate,     &expiryGate, NULL};
+static const gate *const gates[] = {&noMultiGate, &pauseGate,  &queueGate, &jobGate,
+                                    &claimGate,   &expiryGate, NULL};
 static const keyObserver *const observers[] = {&keyIndexObserver, NULL};
 static const commandObserver *const command_observers[] = {&hotkeysWindowObserver, NULL};
 

@@ -10,7 +10,12 @@
  *
  * A job that stores a result is in `jobs.all` until its effect, which is a part of the end of its
  * client's wait, or in `jobs.again` after it had to drop the result. An effect is never within
- * another command, which may have looked up the destination already. */
+ * another command, which may have looked up the destination already.
+ *
+ * A job that changes keys in place leaves them in a state between two slices that anybody may read
+ * without harm, but nobody does: claimGate holds or ends what would. If something removes such a
+ * key all the same (the end of a TTL that SCAN meets), the job returns at once and its command runs
+ * again from its start, afterwards. */
 #include "engine/job.h"
 
 #include "base/base.h"
@@ -61,13 +66,18 @@ typedef struct job {
     bool to_end;      /* it is not suspended any more: it has to end now, */
     bool goes_on;     /* or it looks something up */
     bool is_unwanted; /* nobody reads its reply, or wants its result */
-    bool stores;      /* jobBeginStore() */
+    bool stores;      /* jobBeginStore(), jobBeginChange() */
+    bool in_place;    /* jobBeginChange() */
     bool is_complete; /* and the result waits for its effect, */
     bool may_store;   /* which is now */
     bool again;       /* it has dropped the result, and runs again */
     int64_t complete_us;
     compressedParts *expanded; /* compressed values that it reads */
 } job;
+
+typedef enum jobKind { JOB_READS, JOB_STORES, JOB_CHANGES } jobKind;
+
+unsigned jobsChanging;
 
 static struct {
     list all, again;
@@ -107,10 +117,20 @@ bool jobReads(const db *d, uint64_t hash) {
     return false;
 }
 
+bool jobChanges(const db *d, uint64_t hash) {
+    if (likely(!*filterOf(hash)) || !jobsChanging) return false;
+    for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
+        const job *j = LIST_OWNER(n, job, node);
+        if (j->in_place && hasKey(j, d, hash)) return true;
+    }
+    return false;
+}
+
 typedef enum keyUse { KEY_IS_READ, KEY_IS_CHANGED, KEY_IS_REPLACED, KEY_USES } keyUse;
 
 /* The value before does not matter of what is replaced: others may change it meanwhile. */
 static keyUse useOf(const job *j, const keyPosition *key) {
+    if (j->in_place) return KEY_IS_CHANGED;
     if (!j->stores || key->flags & KEY_RO) return KEY_IS_READ;
     return key->flags & KEY_OW ? KEY_IS_REPLACED : KEY_IS_CHANGED;
 }
@@ -136,6 +156,7 @@ static void takeKeys(job *j) {
     for (int i = 0; i < j->key_count; i++) ++*filterOf(j->hashes[i]);
     if (keys != few) memFree(keys);
     if (j->key_count && !jobs.keyed++) gateArm(&jobGate, true);
+    if (j->in_place && !jobsChanging++) gateArm(&claimGate, true);
 }
 
 static void dropKeys(job *j) {
@@ -145,6 +166,7 @@ static void dropKeys(job *j) {
     }
     memFree(j->hashes);
     j->hashes = NULL;
+    if (j->in_place && !--jobsChanging) gateArm(&claimGate, false);
     if (!j->key_count) return;
     j->key_count = 0;
     if (!--jobs.keyed) gateArm(&jobGate, false);
@@ -156,11 +178,12 @@ static void dropKeys(job *j) {
 static void continueJobs(void);
 static void beforeChange(const db *d, uint64_t hash);
 static void beforeWhole(const db *d);
+static void beforeShown(void);
 
 static const stageJob stages[] = {{STAGE_EXPIRE, continueJobs}, {0, NULL}};
 static const feature running_jobs = {.name = "jobs", .stages = stages};
 static const storeReaders readers = {
-    .before = beforeChange, .whole = beforeWhole, .holds = jobReads};
+    .before = beforeChange, .whole = beforeWhole, .shown = beforeShown, .holds = jobReads};
 
 static void runCommand(void *arg) {
     job *j = arg;
@@ -172,12 +195,31 @@ bool jobPause(unsigned elements) {
     check(j != NULL);
     if (j->is_unwanted) return true;
     j->visited += elements;
+    if (j->in_place) return false; /* it is suspended where its keys are stored */
     if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     if (!jobs.cuts_all && clockTicks() < j->slice_end) return false;
     fiberSuspend();
     hotCheck(jobs.running == j);
     return j->is_unwanted;
+}
+
+bool jobSliceIsOver(unsigned elements) {
+    job *j = (job *)jobs.running;
+    check(j != NULL);
+    check(j->in_place);
+    j->visited += elements;
+    if (j->to_end || (j->left -= (int)elements) > 0) return false;
+    j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
+    return jobs.cuts_all || clockTicks() >= j->slice_end;
+}
+
+bool jobSuspend(void) {
+    const job *j = jobs.running;
+    check(j != NULL);
+    fiberSuspend();
+    hotCheck(jobs.running == j);
+    return !j->is_unwanted;
 }
 
 bool jobGoOn(const ctx *c) {
@@ -233,12 +275,13 @@ static void runSlice(job *j) {
     jobs.running = j;
     j->is_running = true;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
-    propagateUnitBegin();
+    int depth = propagateOwnUnitBegin();
     uint64_t started = clockTicks();
     j->slice_end = started + (jobs.paused ? 0 : jobs.budget);
     bool more = fiberResume(j->stack);
+    if (!more && j->in_place) executeEffects(&j->c);
     uint64_t ticks = clockTicks() - started;
-    propagateUnitEnd();
+    propagateOwnUnitEnd(depth);
     j->is_running = false;
     jobs.running = outer;
     engineHot.current = below;
@@ -283,14 +326,16 @@ static void beginAgain(job *j) {
     engineStayAwake();
 }
 
-/* Ends the jobs for which `concerns` is true, as something that they read is about to change. */
+/* Ends the jobs for which `concerns` is true, as something that they read is about to change. Those
+ * that change keys in place: `changing`. */
 static void endAll(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
-                   uint64_t hash) {
+                   uint64_t hash, void (*changing)(job *j)) {
     listNode *n = listFirst(&jobs.all);
     while (n) {
         job *j = LIST_OWNER(n, job, node);
         bool ends = !j->is_running && concerns(j, d, hash); /* not from within its own slice */
-        if (ends) (j->stores ? beginAgain : runToEnd)(j);
+        ends &= !j->in_place || changing != NULL;
+        if (ends) (j->in_place ? changing : j->stores ? beginAgain : runToEnd)(j);
         n = ends ? listFirst(&jobs.all) : listNext(&jobs.all, n);
     }
 }
@@ -303,13 +348,45 @@ static bool isIn(const job *j, const db *d, uint64_t hash) {
 static void beforeChange(const db *d, uint64_t hash) {
     if (likely(!jobReads(d, hash))) return;
     compressedKeep(true); /* the command that changes the key may need what it has read */
-    endAll(hasKey, d, hash);
+    endAll(hasKey, d, hash, beginAgain);
     compressedKeep(false);
 }
 
 static void beforeWhole(const db *d) {
     hotCheck(threadIsMain());
-    endAll(isIn, d, 0);
+    endAll(isIn, d, 0, runToEnd);
+}
+
+/* What is changed in place is found anew in each slice. */
+static void beforeShown(void) {
+    hotCheck(threadIsMain());
+    endAll(isIn, NULL, 0, NULL);
+}
+
+/* Runs the jobs to their ends that change keys in place and for which `concerns` is true. */
+static void endChanges(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
+                       uint64_t hash) {
+    bool forbidden = keyspaceForbidChanges(true);
+    (void)keyspaceForbidChanges(forbidden);     /* it is only asked for */
+    if (forbidden || engineHot.loading) return; /* clients that look at the keys wait now, too */
+    listNode *n = listFirst(&jobs.all);
+    while (n) {
+        job *j = LIST_OWNER(n, job, node);
+        bool ends = j->in_place && !j->is_running && concerns(j, d, hash);
+        if (ends) runToEnd(j);
+        n = ends ? listFirst(&jobs.all) : listNext(&jobs.all, n);
+    }
+}
+
+bool jobEndChanges(void) {
+    hotCheck(threadIsMain());
+    if (likely(!jobsChanging)) return false;
+    endChanges(isIn, NULL, 0);
+    return true;
+}
+
+void jobEndChangesOf(const db *d, uint64_t hash) {
+    if (unlikely(jobChanges(d, hash))) endChanges(hasKey, d, hash);
 }
 
 /* ------------------------------------------------------------------ effects */
@@ -482,6 +559,8 @@ static void reply(ctx *c) {
     job *j = blockState(c);
     blockAddWork(c, j->ticks);
     if (!j->has_ended || j->again) takeEffect(c, j);
+    /* What it has changed may have been handed over with the command that could not wait. */
+    if (j->in_place) propagateNoteAll(c->who);
     check(j->has_ended);
     c->flags |= j->c.flags & CTX_FAILED;
     outbufMoveAll(c->out, &j->out);
@@ -494,8 +573,9 @@ static void reply(ctx *c) {
 static void freeJob(void *state) {
     job *j = state;
     if (!j->has_ended) { /* its client is gone, or its wait has ended with an error */
-        j->is_unwanted = true;
-        jobs.aborted++;
+        j->to_end = true;
+        j->is_unwanted = !j->in_place;
+        jobs.aborted += j->is_unwanted;
         runSlice(j);
     }
     check(j->has_ended);
@@ -511,11 +591,12 @@ static size_t memoryOf(const void *state) {
 
 /* True if the command may be a job: it is one that a client has sent by itself, not the part of a
  * transaction or a script, which run in one piece. */
-static bool mayBegin(const ctx *c, bool stores) {
+static bool mayBegin(const ctx *c, jobKind kind) {
     if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK) || blockIsDenied(c)) return false;
     if (c->outer || c->below || engineHot.loading || !engineConf.command_slice_us) return false;
-    if (stores && jobs.storing >= STORING_MAX) return false;
-    return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
+    if (kind != JOB_READS && jobs.storing >= STORING_MAX) return false;
+    if (c->argc > ARGS_MAX && kind != JOB_CHANGES) return false; /* that has one key */
+    return jobs.all.count < JOBS_MAX;
 }
 
 /* ---- the session ends before its job that stores something ---- */
@@ -542,10 +623,14 @@ static session *heirOf(void *state) {
     return s;
 }
 
-static bool begin(ctx *c, uint64_t elements, bool stores) {
-    if (!mayBegin(c, stores)) return false;
+static bool begin(ctx *c, uint64_t elements, jobKind kind, bool has_looked) {
+    if (!mayBegin(c, kind)) return false;
     job *j = memNew(job);
-    *j = (job){.who = c->who, .stores = stores, .elements = elements, .begun_us = clockMonoUs()};
+    *j = (job){.who = c->who,
+               .stores = kind != JOB_READS,
+               .in_place = kind == JOB_CHANGES,
+               .elements = elements,
+               .begun_us = clockMonoUs()};
     j->stack = fiberNew(runCommand, j);
     if (!j->stack) {
         memFree(j);
@@ -571,7 +656,7 @@ static bool begin(ctx *c, uint64_t elements, bool stores) {
     }
     if (!jobs.all.count) storeSetReaders(&readers);
     listAppend(&jobs.all, &j->node);
-    jobs.storing += stores;
+    jobs.storing += j->stores;
     jobTurnBegin(&j->turn, c->who->user);
     jobs.begun++;
     takeKeys(j);
@@ -579,17 +664,20 @@ static bool begin(ctx *c, uint64_t elements, bool stores) {
     jobs.has_stage = true;
     engineStayAwake();
     /* Until its first point, the command looks up what it has looked up just now. */
-    dbLookupsRepeat(j->c.db, true);
-    compressedUseParts(&j->expanded);
+    if (has_looked) dbLookupsRepeat(j->c.db, true);
+    if (!j->in_place) compressedUseParts(&j->expanded);
     runFirstSlice(j);
-    compressedUseParts(NULL);
-    dbLookupsRepeat(j->c.db, false);
+    if (!j->in_place) compressedUseParts(NULL);
+    if (has_looked) dbLookupsRepeat(j->c.db, false);
     if (j->has_ended) tellSession(j);
     return true;
 }
 
-bool jobBegin(ctx *c, uint64_t elements) { return begin(c, elements, false); }
-bool jobBeginStore(ctx *c, uint64_t elements) { return begin(c, elements, true); }
+bool jobBegin(ctx *c, uint64_t elements) { return begin(c, elements, JOB_READS, true); }
+bool jobBeginStore(ctx *c, uint64_t elements) { return begin(c, elements, JOB_STORES, true); }
+bool jobBeginChange(ctx *c, uint64_t elements, bool has_looked) {
+    return begin(c, elements, JOB_CHANGES, has_looked);
+}
 
 bool jobIsOf(const session *s) { return blockKindOf(s) == BLOCK_JOB; }
 
@@ -604,7 +692,11 @@ bool jobProgressOf(const session *s, jobProgress *out) {
     return true;
 }
 
-bool jobStores(const session *s) { return jobIsOf(s) && ((const job *)blockStateOf(s))->stores; }
+bool jobStores(const session *s) {
+    if (!jobIsOf(s)) return false;
+    const job *j = blockStateOf(s);
+    return j->stores && (!j->has_ended || j->again);
+}
 
 void jobSetPaused(bool paused) {
     jobs.paused = paused;

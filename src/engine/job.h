@@ -16,7 +16,12 @@
  * sees, and call jobMayStore() before they look up and change their destination. That returns at
  * the moment of the effect: between two commands, when no pause holds writes. What the job has read
  * is then as it was when the job began; if something has changed it that cannot wait, the result is
- * dropped and the command runs in one piece at that moment. Main thread only. */
+ * dropped and the command runs in one piece at that moment.
+ *
+ * Commands that change their keys in place (SREM) call jobStartChange(). While such a job runs,
+ * requests of clients that read or write its keys wait, and whatever cannot wait first runs the job
+ * to its end: jobEndChanges(). So nobody sees a key that is changed in part. Its effects (events,
+ * propagation, reply) are those of the end. Main thread only. */
 #ifndef ENGINE_JOB_H
 #define ENGINE_JOB_H
 
@@ -44,6 +49,34 @@ bool jobBeginStore(ctx *c, uint64_t elements);
 static inline bool jobStartStore(ctx *c, uint64_t elements) {
     return unlikely(elements >= engineHot.job_from) && jobBeginStore(c, elements);
 }
+
+/* The same for a command that changes its keys in place; to be called before it looks them up. It
+ * finds them anew after each jobSuspend(). Its first half may be done when the client is gone: it
+ * is always run to its end. */
+bool jobBeginChange(ctx *c, uint64_t elements, bool has_looked);
+static inline bool jobStartChange(ctx *c, uint64_t elements) {
+    return unlikely(elements >= engineHot.job_from) && jobBeginChange(c, elements, false);
+}
+/* The same for a command that knows only after it has looked up its keys, before any change, how
+ * much there is to do. */
+static inline bool jobStartChangeFound(ctx *c, uint64_t elements) {
+    return unlikely(elements >= engineHot.job_from) && jobBeginChange(c, elements, true);
+}
+
+/* To be called in the loops of such a command, with the elements since the last call. True: the
+ * slice is over, and it has to call jobSuspend(), when its value is stored or held by nobody. */
+bool jobSliceIsOver(unsigned elements);
+static inline bool jobIsDue(const ctx *c, unsigned elements) {
+    return unlikely(c->flags & CTX_SLICED) && jobSliceIsOver(elements);
+}
+/* Returns in another slice. False: the command has to return, without a look at its keys. */
+bool jobSuspend(void);
+
+/* Runs such jobs to their ends: what follows is about to look at all keys, or at a key with this
+ * hash, and cannot wait. To be called before that looks anything up. True: there were some; what
+ * they have changed is propagated already, or within the command that has called this. */
+bool jobEndChanges(void);
+void jobEndChangesOf(const db *d, uint64_t hash);
 
 /* True: the command stores its result now; it is not suspended any more. False: nobody wants the
  * result; the command frees it and returns without a reply. */
@@ -79,7 +112,7 @@ bool jobIsOf(const session *s);
 typedef struct jobProgress jobProgress; /* defined in session_report.h */
 /* How far the job of a session is. False: it has none. */
 bool jobProgressOf(const session *s, jobProgress *out);
-/* True if that job stores a result. */
+/* True if that job stores a result, or changes keys, and has not done so yet. */
 bool jobStores(const session *s);
 /* While paused, jobs stay where they are after their first slice, a short one. For tests. */
 void jobSetPaused(bool paused);

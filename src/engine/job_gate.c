@@ -18,8 +18,9 @@
 typedef struct jobWaiter {
     listNode node;
     session *who;
+    const gate *by;
     const db *db;
-    uint64_t hash; /* of a key that a job reads */
+    uint64_t hash; /* of a key that a job reads or changes */
     int64_t since_us;
 } jobWaiter;
 
@@ -70,27 +71,28 @@ typedef struct search {
     uint64_t hash; /* of the key that was found */
 } search;
 
-/* Goes on while the command changes no key that a job reads. */
+/* Goes on while the command changes no key that a job reads, and touches none that one changes. */
 static bool isFree(void *arg, const command *cmd, const slice *argv, int argc) {
     enum { FEW = 16 };
     search *s = arg;
     keyPosition few[FEW];
     int count;
-    bool found = false;
-    if (!(cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE))) return true;
+    bool found = false, writes = cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE);
+    if (!writes && !jobsChanging) return true;
     keyPosition *keys = commandAllKeys(cmd, argv, argc, few, FEW, &count);
     for (int i = 0; i < count && !found; i++) {
-        if (keys[i].flags & KEY_RO) continue;
+        bool reads = !writes || keys[i].flags & KEY_RO;
+        if (reads && !jobsChanging) continue;
         s->hash = storeHash(argv[keys[i].arg_index]);
-        found = jobReads(s->db, s->hash);
+        found = (reads ? jobChanges : jobReads)(s->db, s->hash);
     }
     if (keys != few) memFree(keys);
     return !found;
 }
 
-static gateVerdict admit(ctx *c) {
+/* For a client's request, by itself. */
+static gateVerdict admitOrHold(ctx *c, const gate *by) {
     session *s = c->who;
-    if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     search found = {.db = c->db};
     bool is_free = c->cmd->flags & CMD_RUNS_QUEUE ? transactionEach(s, isFree, &found)
                                                   : isFree(&found, c->cmd, c->argv, c->argc);
@@ -106,6 +108,7 @@ static gateVerdict admit(ctx *c) {
         waits.count++;
     }
     check(!listHas(&w->node));
+    w->by = by;
     w->db = found.db;
     w->hash = found.hash;
     s->flags |= SESSION_PAUSED;
@@ -113,8 +116,79 @@ static gateVerdict admit(ctx *c) {
     return GATE_HELD;
 }
 
+static gateVerdict admit(ctx *c) {
+    if (c->who->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
+    return admitOrHold(c, &jobGate);
+}
+
 const gate jobGate = {
     .name = "jobs", .selects = selects, .admit = admit, .origins = GATE_FOR_CLIENTS};
+
+/* ------------------------------------------------------------------ keys that change in place
+ *
+ * Nobody sees a key that a job changes in place:
+ *
+ * | a client's request, EXEC or script names it          | held back, at most 100 ms             |
+ * | commands of EXEC, scripts and modules, a request that | this gate runs the job to its end     |
+ * | was woken, a stream, a file; SORT with BY, FLUSHALL   |                                       |
+ * | a module opens it; a fork, a snapshot, a save, a      | jobEndChanges(), jobEndChangesOf()    |
+ * | pause, a demotion, DEBUG                              |                                       |
+ * | tables are removed or exchanged                       | the same, as the store tells          |
+ * | expiry and eviction                                   | leave it alone                        |
+ * | something removes it nevertheless                     | the command runs again afterwards     |
+ * | its client is gone or killed, the user removed        | it goes on, or ends at once           |
+ *
+ * A job that is run to its end precedes what could not wait, which has not looked anything up then,
+ * or has called a module, which could have done the same there. So other code that reads values
+ * whose keys are no arguments of a command calls jobEndChanges() before. */
+
+static bool selectsAll(const commandSpec *spec) {
+    (void)spec; /* which keys it has is known when it runs */
+    return true;
+}
+
+/* Goes on unless the command may look at values of keys that are no arguments: SORT with BY and
+ * GET, FLUSHALL, SWAPDB. Names alone do not change in the middle of a job, so KEYS needs no care;
+ * the commands of scripts and modules are asked about one by one. */
+static bool namesItsKeys(void *arg, const command *cmd, const slice *argv, int argc) {
+    (void)arg, (void)argv;
+    bool sorts = argc > 2 && (sliceIs(cmd->name, "sort") || sliceIs(cmd->name, "sort_ro"));
+    return !sorts && (!(cmd->flags & CMD_WRITE) || commandSpecHasKeys(cmd->spec));
+}
+
+/* Ends the jobs that change keys of the command. */
+static void endChangesOf(const ctx *c) {
+    enum { FEW = 16 };
+    keyPosition few[FEW];
+    int count;
+    keyPosition *keys = commandAllKeys(c->cmd, c->argv, c->argc, few, FEW, &count);
+    for (int i = 0; i < count; i++) jobEndChangesOf(c->db, storeHash(c->argv[keys[i].arg_index]));
+    if (keys != few) memFree(keys);
+}
+
+static gateVerdict admitToChanged(ctx *c) {
+    const session *s = c->who;
+    hotCheck(jobsChanging);
+    bool runs_queue = c->cmd->flags & CMD_RUNS_QUEUE;
+    bool is_named = runs_queue ? transactionEach(s, namesItsKeys, NULL)
+                               : namesItsKeys(NULL, c->cmd, c->argv, c->argc);
+    bool may_wait = c->flags & CTX_ADMISSION && c->origin == ORIGIN_CLIENT &&
+                    !(s->flags & (SESSION_INTERNAL | SESSION_REPLICA));
+    if (!is_named) {
+        (void)jobEndChanges();
+    } else if (may_wait) {
+        return admitOrHold(c, &claimGate);
+    } else if (!runs_queue) { /* else the commands of the queue are asked about */
+        endChangesOf(c);
+    }
+    return GATE_PASS;
+}
+
+const gate claimGate = {.name = "changing keys",
+                        .selects = selectsAll,
+                        .admit = admitToChanged,
+                        .again = true,
+                        .origins = GATE_FOR_USERS | GATE_FOR_REPLAYS};
 
 /* ------------------------------------------------------------------ the end of waits */
 
@@ -134,7 +208,7 @@ session *jobNextReleased(void) {
     int64_t us = clockMonoUs() - w->since_us;
     if (us > waits.longest_us) waits.longest_us = us;
     session *s = w->who;
-    if (!gateIsArmed(&jobGate)) forget(w); /* nobody asks again */
+    if (!gateIsArmed(w->by)) forget(w); /* nobody asks again */
     return s;
 }
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests that wait for the end of jobs that read their keys. Main thread only. */
+ * Requests that wait for the end of jobs that read or change their keys. Main thread only. */
 #ifndef ENGINE_JOB_GATE_H
 #define ENGINE_JOB_GATE_H
 
 #include "engine/hooks.h"
 #include "engine/session.h"
 
-/* Holds back requests of clients that may write to a key that a job reads. Armed while there are
- * jobs with keys; after queueGate. */
+/* Holds back requests of clients that may write to a key that a job reads, or that touch one that a
+ * job changes. Armed while there are jobs with keys; after queueGate. */
 extern const gate jobGate;
 
-/* Removes and returns the next session held by this gate or by expiryGate that may be admitted
+/* While jobs change keys in place: holds back requests of clients that read such a key, and ends
+ * those jobs before a command that cannot wait looks at one. Armed while there are such jobs; after
+ * jobGate. */
+extern const gate claimGate;
+
+/* Removes and returns the next session held by these gates or by expiryGate that may be admitted
  * again; NULL if there is none. */
 session *jobNextReleased(void);
 /* A job with keys has ended: all held requests may be admitted again. */

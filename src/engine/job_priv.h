@@ -11,5 +11,8 @@
 
 /* True if a job reads the key with this hash. */
 bool jobReads(const db *d, uint64_t hash);
+extern unsigned jobsChanging; /* jobs that change keys in place */
+/* True if a job changes it in place. */
+bool jobChanges(const db *d, uint64_t hash);
 
 #endif

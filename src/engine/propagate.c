@@ -208,6 +208,20 @@ void propagateAppendSelect(str *out, int db_id) {
 
 void propagateUnitBegin(void) { queue.depth++; }
 
+int propagateOwnUnitBegin(void) {
+    bool is_own = !queue.count && !queue.unusual;
+    int outer = is_own ? queue.depth : 0;
+    queue.depth -= outer;
+    propagateUnitBegin();
+    return outer;
+}
+
+void propagateOwnUnitEnd(int outer) {
+    hotCheck(outer >= 0);
+    propagateUnitEnd();
+    queue.depth += outer;
+}
+
 /* A session has this slot only after a change while a sink was armed. Its contents are the number
  * itself. */
 static const sessionSlot change_slot = {.name = "last change"};

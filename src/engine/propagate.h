@@ -43,6 +43,10 @@ void propagateCallbackEnded(propagateMark begun, bool has_own);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);
+/* A unit of what is no part of the command that runs, if there is one: it is handed over at its own
+ * end, unless that command has queued something already. The end gets what the begin returned. */
+int propagateOwnUnitBegin(void);
+void propagateOwnUnitEnd(int outer);
 /* Calls `proc`, the same for all, once before the queue of the outermost unit is handed over: what
  * it changes is a part of the unit. Without a unit: at the end of the next one. */
 typedef void propagateEndProc(void);

@@ -13,6 +13,7 @@
 #include "engine/execute.h"
 #include "engine/filter.h"
 #include "engine/hot.h"
+#include "engine/job_gate.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
@@ -175,7 +176,8 @@ static uint64_t exemptGates(unsigned flags) {
     bool minds_memory = flags & VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM;
     uint64_t memory = minds_memory ? 0 : memoryGateMask();
     if (flags & VALKEYMODULE_CALL_ARGV_SCRIPT_MODE) return memory;
-    uint64_t asked = gateMask(&clusterRedirectGate) | (minds_memory ? memoryGatesOfStart() : 0);
+    uint64_t asked = gateMask(&clusterRedirectGate) | gateMask(&claimGate) |
+                     (minds_memory ? memoryGatesOfStart() : 0);
     return ~asked;
 }
 

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "ds/listpack.h"
 #include "engine/block.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "module/generated/api.h"
 #include "store/compressed.h"
@@ -93,6 +94,7 @@ ValkeyModuleKey *keyOpen(ValkeyModuleCtx *x, db *d, ValkeyModuleString *name, in
     k->mode = mode;
     k->changed = false;
     k->iterator = NULL;
+    jobEndChangesOf(d, k->hash);
     k->object = firstLookup(k);
     /* It may have expired now; or it was compressed, and is stored plain to be changed. */
     bool replaced = k->object && mode & VALKEYMODULE_WRITE && objectForm(k->object) != FORM_POINTER;
@@ -108,6 +110,7 @@ robj *keyObject(ValkeyModuleKey *k) {
         return k->object;
     }
     if (!k->owner->run) return NULL; /* of a thread that has unlocked the server */
+    jobEndChangesOf(k->db, k->hash); /* which may have begun then */
     k->object = peek(k);
     k->seen = keysChanges;
     return k->object;
@@ -116,6 +119,7 @@ robj *keyObject(ValkeyModuleKey *k) {
 robj *keyFind(ValkeyModuleKey *k) {
     hotCheck(keyIsWritable(k));
     if (!k->owner->run) return NULL;
+    jobEndChangesOf(k->db, k->hash);
     k->object = findToWrite(k);
     keysMayHaveChanged();
     k->seen = keysChanges;

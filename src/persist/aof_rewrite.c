@@ -19,6 +19,7 @@
 #include "engine/child.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "io/thread.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
@@ -155,6 +156,10 @@ static status startChild(reason *why) {
 static void startPrepared(void) {
     hotCheck(rewrite.step == REWRITE_IS_PREPARED);
     reason why;
+    if (jobEndChanges()) { /* what they have changed has to be written, too */
+        aofWhenWritten(startPrepared);
+        return;
+    }
     if (childAlive() != CHILD_NONE) { /* later: aofRewriteTick() */
         rewrite.scheduled = true;
         blockNotify(BLOCK_OFFSET);
@@ -203,6 +208,7 @@ status aofRewriteStart(void) {
     rewrite.as_commands = !persistConf.aof_use_rdb_preamble;
     rewrite.count++;
     rewrite.start_failed = false;
+    (void)jobEndChanges(); /* they are in the old file */
     aofFlush(true);
     status st = OK;
     if (aofWriteFails()) {

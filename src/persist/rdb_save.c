@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/child.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
@@ -341,6 +342,7 @@ status rdbSaveFile(const char *name, bool in_child, const syncContent *content, 
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};
     if (in_child) return rdbSaveTo(&job, why);
+    (void)jobEndChanges();
     memcpy(unfinished, temporary, sizeof(unfinished));
     status st = rdbSaveTo(&job, why);
     unfinished[0] = 0;

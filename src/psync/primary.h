@@ -78,6 +78,9 @@ typedef struct primaryEnv {
     /* Appends "host:port" for the log. */
     void (*name)(const replPeer *peer, str *out);
     uint64_t (*id)(const replPeer *peer);
+    /* Called before it: what is propagated from now on is not to be in the dataset that is saved.
+     * NULL: of no interest. */
+    void (*before_save)(replPrimary *p);
     /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with
      * primarySaveEnded(). */
     status (*start_save)(replPrimary *p, const primarySave *save, reason *why);

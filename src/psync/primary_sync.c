@@ -210,6 +210,7 @@ static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
     /* On a dataset channel the child may write to the connection itself, so what precedes the
      * dataset is sent before. */
     bool before = plan->save.dual_channel;
+    if (p->env->before_save) p->env->before_save(p);
     if (before) beginTransfers(p, &group, now_ms);
     status st = p->env->start_save(p, &plan->save, &why);
     if (st != OK) {

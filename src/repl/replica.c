@@ -16,6 +16,7 @@
 #include "base/build_info.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
@@ -669,6 +670,7 @@ static void follow(slice host, int port, bool related) {
     hotCheck(port > 0);
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
+    (void)jobEndChanges(); /* as a primary */
     linkStop(&replica.link);
     setAddress(host, port);
     ackHoldForget();

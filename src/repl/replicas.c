@@ -15,6 +15,7 @@
 #include "engine/child.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/lifecycle.h"
 #include "engine/memory.h"
 #include "engine/propagate.h"
@@ -322,6 +323,11 @@ void replicasSetRole(bool is_replica, bool link_is_up) {
     if (is_replica != was_replica) quorumNoteRole();
 }
 
+static void envBeforeSave(replPrimary *p) {
+    (void)p; /* there is one dataset */
+    (void)jobEndChanges();
+}
+
 static const primaryEnv environment = {
     .send = envSend,
     .send_shared = envSendShared,
@@ -332,6 +338,7 @@ static const primaryEnv environment = {
     .close_when_sent = envCloseWhenSent,
     .name = envName,
     .id = envId,
+    .before_save = envBeforeSave,
     .start_save = fullSyncStart,
     .stop_save = fullSyncStop,
     .keeps_file = envKeepsFile,

@@ -193,6 +193,7 @@ static void endWait(session *s, void *arg) {
 
 void rulesEndBlocked(void) {
     const blockFilter all = {.kind = -1, .db_id = -1, .slot = -1};
+    (void)jobEndChanges();
     blockEach(&all, endWait, NULL);
 }
 

@@ -119,6 +119,7 @@ const gate *const serverGateOrder[] = {
     &pauseGate,
     &queueGate,
     &jobGate,        /* after it: what is queued waits with EXEC */
+    &claimGate,      /* for the same reason, and after jobGate, which holds what writes */
     &expiryGate,     /* for the same reason */
     &heldOutputGate, /* after it: what is queued is not run now */
     &aofOutputGate,  /* for the same reason */

@@ -134,6 +134,8 @@ void watchedAdded(const db *d, uint64_t hash, robj *o);
 void watchedRemoving(const db *d, uint64_t hash, const robj *o);
 /* Before tables of the database (NULL: of any of the main keyspace) are removed or exchanged. */
 void readingBeforeWhole(const db *d);
+/* Before members are shown that were hidden. */
+void readingBeforeShown(void);
 /* True if the object is being read, so that it is not to be removed now if that can be helped. */
 bool readingHolds(const db *d, uint64_t hash);
 /* False while objects and elements must not be moved. */

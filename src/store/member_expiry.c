@@ -79,7 +79,7 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look) {
 
 void membersShowAll(robj *o) {
     if (!membersHidden(o)) return;
-    readingBeforeWhole(NULL); /* the values that are being read are not known here */
+    readingBeforeShown();
     hideFirst(o, 0);
 }
 

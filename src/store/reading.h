@@ -16,11 +16,13 @@
 
 /* Callbacks for readers of values; all may read the store, but must not change it. */
 typedef struct storeReaders {
-    /* An object with this hash is about to be changed or removed. */
+    /* An object with this hash is about to be added, changed or removed. */
     void (*before)(const db *d, uint64_t hash);
     /* Tables are about to be removed or exchanged, listed ones too: of one database, NULL: of
      * any. */
     void (*whole)(const db *d);
+    /* Hidden members of some value are about to be shown: it is not known which one. */
+    void (*shown)(void);
     /* True if the object is being read: expiry and eviction leave it for later. */
     bool (*holds)(const db *d, uint64_t hash);
 } storeReaders;

@@ -54,17 +54,24 @@ def long_write_of(rng, kind, elements):
     if rng.random() < 0.2:
         to = one
     copying = [("COPY", one, other, "REPLACE"), ("RENAME", one, other)]
+    many = [word(rng, elements) for _ in range(rng.randrange(40, 120))]
+    scored = [part for w in many for part in (rng.randrange(9), w)]
+    fields = [part for w in many for part in (w, b"%d" % rng.randrange(9))]
     if kind == "s":
         return rng.choice(copying + [("SUNIONSTORE", to, one, other), ("SINTERSTORE", to, one, other),
-                                     ("SDIFFSTORE", to, one, other), ("SPOP", one, rng.randrange(1, 20))])
+                                     ("SDIFFSTORE", to, one, other), ("SPOP", one, rng.randrange(1, 120)),
+                                     ("SADD", one, *many), ("SREM", one, *many), ("SADD", one, *many), ("SREM", one, *many)])
     if kind == "z":
         return rng.choice(copying + [("ZUNIONSTORE", to, 2, one, other), ("ZINTERSTORE", to, 2, one, other),
                                      ("ZDIFFSTORE", to, 2, one, other), ("ZRANGESTORE", to, other, 0, elements // 2),
-                                     ("ZREMRANGEBYRANK", one, 0, rng.randrange(20))])
+                                     ("ZREMRANGEBYRANK", one, 0, rng.randrange(20)),
+                                     ("ZADD", one, *scored), ("ZREM", one, *many), ("ZADD", one, *scored),
+                                     ("ZREMRANGEBYRANK", one, 3, 90), ("ZPOPMIN", one, rng.randrange(30, 100))])
     if kind == "l":
         element = word(rng, elements)
-        return rng.choice(copying + [("LREM", one, 0, element), ("LTRIM", one, 1, -1), ("LINSERT", one, "BEFORE", element, b"7")])
-    return rng.choice(copying)
+        return rng.choice(copying + [("LREM", one, 0, element), ("LTRIM", one, 1, -1), ("LINSERT", one, "BEFORE", element, b"7"),
+                                     ("RPUSH", one, *many), ("LPUSH", one, *many), ("LPOP", one, rng.randrange(30, 200))])
+    return rng.choice(copying + [("HSET", one, *fields), ("HDEL", one, *many), ("HSET", one, *fields)])
 
 
 def operation(rng, elements):

@@ -24,7 +24,7 @@ proc random_command {} {
     set list [random_of {l1 l2}]
     set from [random_of {s1 s2 s3 s4}]
     set zfrom [random_of {z1 z2 z3 z4}]
-    switch [random_below 23] {
+    switch [random_below 29] {
         0 - 1 - 2 {return [list sadd $set {*}[members]]}
         3 {return [list zadd $zset {*}[concat {*}[lmap m [members] {list [random_below 50] $m}]]]}
         4 {return [list srem $set {*}[members]]}
@@ -43,7 +43,13 @@ proc random_command {} {
         18 {return [list eval "return redis.call('smove', '$from', '$set', 'm:[random_below 3000]')" 0]}
         19 {return [list lrem $list [random_of {0 -1 300}] m:[random_below 3000]]}
         20 {return [list linsert $list before m:[random_below 3000] x]}
-        21 {return [list spop $set 10000]}
+        21 {return [list spop $set [random_of {10000 100 300}]]}
+        22 {return [list hset h {*}[concat {*}[lmap m [members] {list $m [random_below 50]}]]]}
+        23 {return [list hdel h {*}[members]]}
+        24 {return [list zrem $zset {*}[members]]}
+        25 {return [list [random_of {zpopmin zpopmax}] $zset [random_below 500]]}
+        26 {return [list [random_of {lpop rpop}] $list [random_below 500]]}
+        27 {return [list eval "redis.call('hset', 'h', 'f', redis.call('scard', '$from')); return redis.call('sadd', '$from', 'm:1', 'y')" 0]}
         default {return [list rpush $list {*}[lrange [members] 0 300]]}
     }
 }
@@ -127,6 +133,62 @@ start_server [list overrides [concat $settings {appendonly yes auto-aof-rewrite-
         }
     }
 
+    test {a full synchronization, a rewrite and a failover in the middle of a change in place find it completed} {
+        r config set command-slice-us 10
+        set some [lrange [members] 0 399]
+        foreach words [list [concat srem s1 $some] [concat sadd s9 $some] [concat hset h9 $some] [concat rpush l1 $some] \
+            {zpopmin z9 300} {zremrangebyrank z9 100 450}] {
+            foreach what {sync rewrite save failover} {
+                r config set command-slice-us 0
+                r del s9 h9 s1 l1
+                r sadd s1 {*}$some more members
+                r zadd z9 {*}[concat {*}[lmap i $some {list 1 $i}]] {*}[concat {*}[lmap i $some {list 2 x$i}]]
+                set expected [r {*}$words]
+                set digest [r debug digest]
+                r del s9 h9 s1 l1
+                r sadd s1 {*}$some more members
+                r zadd z9 {*}[concat {*}[lmap i $some {list 1 $i}]] {*}[concat {*}[lmap i $some {list 2 x$i}]]
+                r config set command-slice-us 10
+                r debug pause-jobs 1
+                set c [connect]
+                $c -send {*}$words
+                info_is jobs_running 1
+                if {$what eq "sync"} {
+                    set done [info_field sync_full]
+                    r -1 replicaof no one
+                    r -1 flushall
+                    r -1 replicaof [srv host] [srv port]
+                    link_is up -1
+                    assert_equal [expr {$done + 1}] [info_field sync_full]
+                } elseif {$what eq "rewrite"} {
+                    r bgrewriteaof
+                    info_is aof_rewrite_in_progress 0
+                } elseif {$what eq "save"} {
+                    r save
+                } else {
+                    link_is up -1
+                    r failover
+                    wait_for_condition 600 50 {[lindex [r -1 role] 0] eq "master"}
+                }
+                r debug pause-jobs 0
+                assert_equal $expected [$c -read] "[lrange $words 0 1] and $what"
+                info_is jobs_running 0
+                same_data -0 -1
+                assert_equal $digest [r debug digest] "[lrange $words 0 1] and $what"
+                if {$what eq "rewrite"} {
+                    assert_equal OK [r debug loadaof]
+                    assert_equal $digest [r debug digest] "[lrange $words 0 1] and $what"
+                }
+                if {$what eq "failover"} {
+                    r -1 failover
+                    wait_for_condition 600 50 {[lindex [r role] 0] eq "master"}
+                    link_is up -1
+                }
+                $c -close
+            }
+        }
+    }
+
     test {a failover holds the effect, and ends the job} {
         r debug pause-jobs 1
         set c [connect]
@@ -163,5 +225,18 @@ start_server {tags {jobs cluster needs:servers tls:skip} overrides {enable-debug
         wait_for_condition 600 50 {[string match "*cluster_state:ok*" [r cluster info]]}
         assert_equal old [r get "{a}d"]
         assert_equal 6000 [r sunionstore "{a}d" "{a}s"]
+    }
+
+    test {a change in place has its effect before its slot is lost} {
+        set some [lrange [members] 0 399]
+        r del "{a}s"
+        r sadd "{a}s" {*}$some
+        r debug pause-jobs 1
+        set c [connect]
+        $c -send srem "{a}s" {*}[lrange $some 0 398]
+        info_is jobs_running 1
+        r cluster delslots [r cluster keyslot a]
+        r debug pause-jobs 0
+        assert_equal 399 [$c -read]
     }
 }

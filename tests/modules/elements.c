@@ -214,7 +214,8 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     if (ValkeyModule_Init(ctx, "elements", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, "write", 0, 0, 0))
+        const char *flags = strcmp(commands[i].name, "zset.score") ? "write" : "";
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].func, flags, 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;

@@ -93,11 +93,22 @@ def combine_scores(kind, values):
     return frozenset(first.items())
 
 
+def add_members(state, words):
+    key, before = words[1], get(state, words[1])
+    after = before | set(words[2:])
+    return key, after, b"%d" % (len(after) - len(before))
+
+
+def remove_members(state, words):
+    key, before = words[1], get(state, words[1])
+    after = before - set(words[2:])
+    return key, after, b"%d" % (len(before) - len(after))
+
+
 def add_scored(state, words):
-    key, score, member = words[1:]
-    before = dict(get(state, key))
-    after = {**before, member: float(score)}
-    return key, frozenset(after.items()), b"%d" % (member not in before)
+    key, before = words[1], dict(get(state, words[1]))
+    after = {**before, **{member: float(score) for score, member in zip(words[2::2], words[3::2])}}
+    return key, frozenset(after.items()), b"%d" % (len(after) - len(before))
 
 
 def remove_scored(state, words):
@@ -107,10 +118,10 @@ def remove_scored(state, words):
     return key, after, b"%d" % (len(value) - len(after))
 
 
-def set_field(state, words):
-    key, field, text = words[1:]
-    before = dict(get(state, key))
-    return key, frozenset({**before, field: text}.items()), b"%d" % (field not in before)
+def set_fields(state, words):
+    key, before = words[1], dict(get(state, words[1]))
+    after = {**before, **dict(zip(words[2::2], words[3::2]))}
+    return key, frozenset(after.items()), b"%d" % (len(after) - len(before))
 
 
 def remove_field(state, words):
@@ -149,6 +160,19 @@ def pop_members(state, words, reply):
     value, gone = get(state, words[1]), frozenset(reply)
     right = len(gone) == len(reply) == min(int(words[2]), len(value)) and gone <= value
     return put(state, words[1], value - gone) if right else None
+
+
+def pop_first(state, words):
+    key, value = words[1], get(state, words[1])
+    if len(words) == 2:
+        return key, value[1:], (value or (None,))[0]
+    return key, value[words[2]:], list(value[:words[2]]) if value else None
+
+
+def pop_lowest(state, words, reply):
+    key, value = words[1], get(state, words[1])
+    gone = ranked(value)[:words[2]]
+    return put(state, key, value - frozenset(gone)) if [(m, float(s)) for m, s in pairs(reply)] == gone else None
 
 
 def rename(state, words, reply):
@@ -194,13 +218,15 @@ MODEL = {
     "SORT": reads(lambda state, words, reply: list(reply) == sorted(get(state, words[1]), key=int)),
     "ZRANGE": reads(lambda state, words, reply: [(m, float(s)) for m, s in pairs(reply)] == ranked(get(state, words[1]))),
     "KEYS": reads(lambda state, words, reply: {key.decode() for key in reply} == state.keys()),
-    "SADD": writes(lambda state, words: (words[1], get(state, words[1]) | {words[2]}, b"%d" % (words[2] not in get(state, words[1])))),
-    "SREM": writes(lambda state, words: (words[1], get(state, words[1]) - {words[2]}, b"%d" % (words[2] in get(state, words[1])))),
+    "SADD": writes(add_members),
+    "SREM": writes(remove_members),
     "SPOP": pop_members,
-    "HSET": writes(set_field),
+    "HSET": writes(set_fields),
     "HDEL": writes(remove_field),
-    "RPUSH": writes(lambda state, words: (words[1], get(state, words[1]) + (words[2],), b"%d" % (len(get(state, words[1])) + 1))),
-    "LPOP": writes(lambda state, words: (words[1], get(state, words[1])[1:], (get(state, words[1]) or (None,))[0])),
+    "RPUSH": writes(lambda state, words: (words[1], get(state, words[1]) + words[2:], b"%d" % (len(get(state, words[1])) + len(words) - 2))),
+    "LPUSH": writes(lambda state, words: (words[1], words[:1:-1] + get(state, words[1]), b"%d" % (len(get(state, words[1])) + len(words) - 2))),
+    "LPOP": writes(pop_first),
+    "ZPOPMIN": pop_lowest,
     "LREM": writes(remove_elements),
     "LINSERT": writes(insert_element),
     "LTRIM": writes(trim),

@@ -198,3 +198,27 @@ start_server {overrides {enable-module-command yes}} {
         }
     }
 }
+
+start_server {tags {jobs} overrides {enable-module-command yes enable-debug-command yes}} {
+    r module load [file normalize build/modules/elements.so]
+    r module load [file normalize build/modules/calls.so]
+    r config set command-slice-us 10
+
+    test {a key that a job changes in place is opened, or read by a call, when the change is complete} {
+        set pairs {}
+        for {set i 0} {$i < 500} {incr i} {lappend pairs $i m:$i}
+        foreach {command expected} {{zset.score z m:450} 7 {calls.run - zscore z m:450} 7 {zset.rem z m:450} 1 {calls.run - zcard z} 500} {
+            r del z
+            r zadd z {*}$pairs
+            r debug pause-jobs 1
+            set c [connect]
+            $c -send zadd z ch {*}[concat {*}[lmap {score member} $pairs {list 7 $member}]]
+            info_is jobs_running 1
+            assert_equal $expected [r {*}$command] $command
+            r debug pause-jobs 0
+            assert_equal 499 [$c -read] ;# one has had this score
+            assert_equal [expr {[lindex $command 0] eq "zset.rem" ? 499 : 500}] [r zcount z 7 7]
+            $c -close
+        }
+    }
+}
