@@ -25,6 +25,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGE = "docs/first-minutes.md"
 DEB_SYSTEMS = ("bookworm", "trixie")
+UBUNTU_SYSTEMS = ("focal", "jammy", "noble")
+UBUNTU_MIRROR = ("https://archive.ubuntu.com/ubuntu",)
 COLUMNS = 140
 # A command, and how many of its last lines are shown; in the folder of the package. Those of apt need the network of the machine.
 TARBALL = (
@@ -117,7 +119,8 @@ class Session:
 def make_root(roots, system):
     root = os.path.abspath(f"{roots}/{system}")
     if not os.path.exists(f"{root}/etc/os-release"):
-        subprocess.run(("debootstrap", "--variant=minbase", system, root), check=True)
+        mirror = UBUNTU_MIRROR if system in UBUNTU_SYSTEMS else ()
+        subprocess.run(("debootstrap", "--variant=minbase", system, root, *mirror), check=True)
     subprocess.run(("chroot", root, "apt-get", "update", "-q"), check=True, stdout=subprocess.DEVNULL)
     with open(f"{root}/etc/os-release", encoding="utf-8") as file:
         return root, re.search(r'^PRETTY_NAME="(.*)"', file.read(), flags=re.M).group(1)
