@@ -49,12 +49,12 @@ KINDS = {"list": (list_push, list_range, lambda number: [request("LPOP", "queue:
 def settle(server):
     """Seconds until as many nodes are compressed as will be."""
     begun, before, same = time.time(), -1, 0
-    while same < 4 and time.time() - begun < 600:
+    while same < 30 and time.time() - begun < 600:
         time.sleep(0.5)
         now = int(info(server)["compressed_nodes"])
         same = same + 1 if now == before and now else 0
         before = now
-    return time.time() - begun - 2
+    return time.time() - begun - 15
 
 
 def measure(binary, kind, elements, mode=None):

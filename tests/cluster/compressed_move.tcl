@@ -28,14 +28,30 @@ proc compress_slot {step} {
     }
 }
 
+# Long lists and streams, whose nodes are compressed one by one.
+proc fill_long {} {
+    for {set i 0} {$i < 4} {incr i} {
+        for {set n 0} {$n < 100} {incr n} {r rpush "{06S}queue:$i" {*}[words_for [expr {$n * 10}]]}
+        for {set n 1} {$n <= 500} {incr n} {r xadd "{06S}events:$i" $n-1 customer [lindex [words_for $n] 0] count $n}
+    }
+}
+proc compress_long {} {
+    for {set i 0} {$i < 4} {incr i} {
+        foreach type {queue events} {assert {[r debug compress "{06S}$type:$i"] > 0} $type:$i}
+    }
+}
+
 proc slot_digest {node} {return [lmap key [lsort [r -$node keys "{06S}*"]] {list $key [r -$node debug digest-value $key]}]}
 
 start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
     test {a slot with compressed values moves while they are read, written and compressed} {
         r config set value-compression always value-compression-min-bytes 131072
         foreach type $::types {r debug value-dictionary "{06S}$type:" [join [concat [words_for 1] [words_for 7]]]}
+        foreach type {queue events} {r debug value-dictionary "{06S}$type:" [join [concat [words_for 1] [words_for 7]]]}
         fill_slot
         compress_slot 1
+        fill_long
+        compress_long
         set packed [info_field compressed_values]
         assert_equal [expr {6 * 60 + 4 * 60}] $packed
         hold_pause 0 1
@@ -55,6 +71,14 @@ start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
             r expire "{06S}list:[expr {$i + 1}]" 100000
             r debug compress "{06S}rec:$i"
         }
+        for {set i 0} {$i < 3} {incr i} {
+            r lset "{06S}queue:$i" 500 x
+            r lrem "{06S}queue:$i" 3 [lindex [words_for 200] 0]
+            r xdel "{06S}events:$i" 250-1 251-1
+            r lrange "{06S}queue:$i" 300 400
+            r xrange "{06S}events:$i" 100 200
+        }
+        compress_long
         wait_job 0 waiting-to-pause $name
         compress_slot 3
         set wanted [slot_digest 0]
@@ -65,6 +89,7 @@ start_cluster {2 2 {tags {cluster with:zstd} overrides {appendonly yes}}} {
         wait_for_condition 600 20 {[r -1 debug digest] eq [r -3 debug digest]}
         # The source has freed all of them.
         wait_for_condition 600 20 {[info_field compressed_values] == 0} else {fail "[info_field compressed_values] left"}
+        wait_for_condition 600 20 {[info_field compressed_nodes] == 0} else {fail "[info_field compressed_nodes] nodes left"}
         assert_equal OK [r debug hash-shapes]
         assert_equal OK [r -1 debug hash-shapes]
         assert_equal "3 5 [join [lrange [words_for 5] 3 6]]" [r -1 hget "{06S}big:5" f3]

@@ -2,6 +2,7 @@
  *
  * Tests of ds/quicklist: random histories against a plain array of texts, at many sizes of nodes,
  * depths of compression and thresholds of plain nodes. */
+#include "coded_nodes.h"
 #include "ds_test.h"
 
 #include <lzf.h>
@@ -108,8 +109,16 @@ static void compactSome(void) {
     if (want_count) assert_true(moved + kept > 0 || !more);
 }
 
+/* A piece of a visit. */
+static void codeSome(void) {
+    static bool more;
+    if (randomUniform(4) == 0) more = false;
+    more = quicklistCodeNodes(list_, !more, randomVisit());
+}
+
 static void step(void) {
     if (randomUniform(6) == 0) compactSome();
+    if (randomUniform(3) == 0) codeSome();
     if (want_count && randomUniform(2)) {
         changeOne();
     } else if (randomUniform(12) == 0) {
@@ -184,6 +193,7 @@ static void readFrozen(size_t nodes) {
 
 static void endHistory(void) {
     quicklistFree(list_);
+    if (!frozen.list) assertNoneCoded();
     modelDelete(0, want_count);
     quicklistSetPlainFrom(0);
 }
@@ -224,6 +234,7 @@ static void test_a_frozen_list_is_read_as_it_was(void **state) {
         endHistory();
         if (frozen.list) readFrozen(randomUniform(2) ? SIZE_MAX : 0);
         if (frozen.list) thaw();
+        assertNoneCoded();
     }
 }
 

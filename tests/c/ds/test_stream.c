@@ -3,6 +3,7 @@
  * Tests of ds/stream and ds/stream_group: random sequences of appending, removing, trimming,
  * reading by groups, acknowledging and claiming, compared with a model of plain arrays.
  * TEST_SCALE=50 makes a million steps. */
+#include "coded_nodes.h"
 #include "ds_test.h"
 
 #include <stdio.h>
@@ -518,6 +519,9 @@ static void reset(void) {
 static void historyStep(int64_t time_ms) {
     uint64_t dice = randomUniform(100);
     now_ms = time_ms;
+    static streamId visited;
+    if (randomUniform(8) == 0 && !streamCodeNodes(s, &visited, randomVisit()))
+        visited = STREAM_ID_MIN;
     if (dice < 45) {
         addEntry();
     } else if (dice < 60) {
@@ -545,6 +549,7 @@ static void testHistories(void **state) {
         compareAll();
         compareCopies();
         streamFree(s, NULL);
+        assertNoneCoded();
     }
 }
 
@@ -701,6 +706,7 @@ static void testFrozenStreamIsReadAsItWas(void **state) {
         if (past.frozen) thawStream();
         compareAll();
         streamFree(s, NULL);
+        assertNoneCoded();
     }
 }
 
