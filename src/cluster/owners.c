@@ -73,6 +73,16 @@ const char *clusterNodeAddress(const clusterNode *n) {
 
 slice clusterSlotTag(int slot) { return scanTag(slot); }
 
+const clusterNode *clusterSuccessor(const clusterNode *n) {
+    check(n);
+    if (clusterNodeVotes(n)) return n;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *other = serverMap.nodes[i];
+        if (clusterNodeVotes(other) && clusterNodesShareShard(other, n)) return other;
+    }
+    return NULL;
+}
+
 bool clusterSharesFunctions(void) { return sharedAnnouncesFunctions(); }
 
 slice clusterSecret(void) { return sliceOf(clusterConf.cluster_bus_secret); }

@@ -250,7 +250,10 @@ gateVerdict cachingAdmit(ctx *c) {
     tellOwners(strSlice(&request), caching.told ? CALL_MORE : CALL_PREFIXES);
     strFree(&request);
     if (caching.waiting) return GATE_HELD;
-    return takeError(c) ? GATE_REFUSED : GATE_PASS;
+    if (takeError(c)) return GATE_REFUSED;
+    caching.told = caching.count; /* there are no other owners */
+    caching.asker = 0;
+    return GATE_PASS;
 }
 
 void cachingRequestEnded(const session *s) {

@@ -146,11 +146,21 @@ static void abandonWatch(gatewayCall *c) {
     endCall(c, is_watch ? &ok : &null);
 }
 
+/* True if the call is for a primary, or the node that takes over. */
+static bool isForPrimary(const gatewayCall *c) {
+    return c->flags & CALL_ALL_NODES && !(c->flags & (CALL_ONCE | CALL_BY_NODE));
+}
+
+static const clusterNode *findTarget(const gatewayCall *c) {
+    if (!(c->flags & CALL_ALL_NODES)) return clusterOwner(c->slot);
+    const clusterNode *n = clusterNodeOfId(sliceMake(c->node_id, NODE_ID_LEN));
+    const clusterNode *successor = n && isForPrimary(c) ? clusterSuccessor(n) : NULL;
+    return successor ? successor : n;
+}
+
 /* Adds it to its peer, or lets it wait. */
 static void dispatch(gatewayCall *c) {
-    const clusterNode *to = c->flags & CALL_ALL_NODES
-                                ? clusterNodeOfId(sliceMake(c->node_id, NODE_ID_LEN))
-                                : clusterOwner(c->slot);
+    const clusterNode *to = findTarget(c);
     slotCalls *s = slotOf(c);
     bool follows = s && s->tried == calls.pass; /* one before it waits again */
     gatewayPeer *p = NULL;
@@ -287,6 +297,11 @@ static bool isPassing(slice error) {
            sliceHasPrefix(error, SLICE("-LOADING "));
 }
 
+/* The node has become a replica, and has not executed the command: another one has its slots. */
+static bool isDemoted(const gatewayCall *c, slice error) {
+    return isForPrimary(c) && sliceHasPrefix(error, SLICE("-READONLY "));
+}
+
 void callReplied(gatewayCall *c, slice reply) {
     check(!listHas(&c->node));
     redirection to;
@@ -302,7 +317,7 @@ void callReplied(gatewayCall *c, slice reply) {
     if (from) peerRelease(from, failed || !(c->flags & CALL_WATCHES) ? NULL : c->holder);
     if (failed && (parseRedirection(reply, &to) || parseRedirection(early, &to))) {
         follow(c, &to);
-    } else if (failed && (isPassing(said) || isPassing(early))) {
+    } else if (failed && (isPassing(said) || isPassing(early) || isDemoted(c, said))) {
         wait(c);
     } else {
         str copy = STR_EMPTY;

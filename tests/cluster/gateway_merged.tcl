@@ -549,6 +549,22 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         }
         r config set replication-quorum 0
     }
+
+    test {commands for all primaries wait for the replica that takes over} {
+        r config set cluster-gateway-retry-ms 60000
+        set c [gateway]
+        set keys [list [key_of 0] [key_of 1] [key_of 2]]
+        foreach key $keys {$c set $key 1}
+        wait_for_condition 600 50 {[r -4 dbsize] > 0}
+        set before [$c dbsize]
+        with_node 1 {kill_server}
+        assert_equal $before [$c dbsize]
+        assert_equal {} [lsort [$c keys none]]
+        assert_equal OK [$c flushall]
+        assert_equal 0 [$c dbsize]
+        assert_equal 0 [r -4 dbsize]
+        r config set cluster-gateway-retry-ms 5000
+    }
 }
 
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {

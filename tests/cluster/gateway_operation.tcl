@@ -52,102 +52,6 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         r acl deluser alice
     }
 
-    test {a user that is removed at the owner while it runs something there: that ends, the link does not} {
-        for {set i 0} {$i < 2} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
-        set c [gateway]
-        set other [gateway]
-        $c auth alice pw
-        # The link may know that the user was removed, while the gateway does not.
-        proc again {client} {catch {$client get [key_of 1]}}
-        again $c
-        set key [key_of 1]
-        set big [key_of 1 big]
-        for {set at 0} {$at < 5000} {incr at 500} {
-            set members {}
-            for {set i $at} {$i < $at + 500} {incr i} {lappend members member:$i}
-            $c sadd $big {*}$members
-        }
-        proc ids {} {return [lsort [lmap line [link_lines 1] {lindex $line 0}]]}
-        # A wait of a link of its own, and a job of the link that all share.
-        $c -send blpop [key_of 1 list] 0
-        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
-        set before [ids]
-        set removed "NOPERM The user was removed while the command was executed"
-        r -1 acl deluser alice
-        assert_error $removed {$c -read}
-        r -1 acl setuser alice on >pw ~* &* +@all
-        again $c
-        set slice [lindex [r -1 config get command-slice-us] 1]
-        r -1 config set command-slice-us 1
-        r -1 debug pause-jobs 1
-        $c -send smembers $big
-        with_node 1 {info_is jobs_running 1}
-        $other -send set $key 1
-        $c -send get $key
-        r -1 acl deluser alice
-        assert_error $removed {$c -read}
-        assert_error "NOPERM The node*" {$c -read}
-        assert_equal OK [$other -read]
-        r -1 debug pause-jobs 0
-        r -1 config set command-slice-us $slice
-        # The queue of a transaction.
-        r -1 acl setuser alice on >pw ~* &* +@all
-        again $c
-        assert_equal 1 [$c get $key]
-        $c multi
-        $c incr $key
-        r -1 acl deluser alice
-        assert_error "EXECABORT *does not have this user*" {$c exec}
-        assert_equal 1 [$other get $key]
-        r -1 acl setuser alice on >pw ~* &* +@all
-        again $c
-        assert_equal 2 [$c incr $key]
-        assert_equal 5000 [llength [$c smembers $big]]
-        assert_equal $before [ids]
-        for {set i 0} {$i < 2} {incr i} {r -$i acl deluser alice}
-        r -1 client kill type normal skipme yes
-    }
-
-    test {what a node asks for itself needs no user at the other node} {
-        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
-        for {set i 1} {$i < 3} {incr i} {r -$i acl setuser default off resetkeys resetchannels -@all +debug +config +acl +client +spublish &x}
-        set c [gateway 0 3]
-        set s [gateway 0 3]
-        foreach one [list $c $s] {$one auth alice pw}
-        set channel [key_of 1 ch]
-        $s -send ssubscribe $channel
-        assert_equal [list ssubscribe $channel 1] [$s -push]
-        $c spublish $channel text
-        assert_equal [list smessage $channel text] [$s -message]
-        assert_equal OK [$c client tracking on bcast prefix [key_of 2 p]]
-        $s set [key_of 2 p] 1
-        assert_equal [list invalidate [list [key_of 2 p]]] [$c -push]
-        # The channels of the default user are not those of the link.
-        set before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
-        r -1 acl setuser default &y resetchannels
-        $c spublish $channel again
-        assert_equal [list smessage $channel again] [$s -message]
-        assert_equal $before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
-        for {set i 1} {$i < 3} {incr i} {
-            r -$i acl setuser default on ~* &* +@all
-            r -$i client kill type normal skipme yes
-            r -$i client kill type pubsub skipme yes
-        }
-        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser alice}
-    }
-
-    test {a link can name no user for its own requests, and runs nothing of others so} {
-        set c [gateway]
-        assert_error "NOPERM *" {r -1 gateway as {} 0 3}
-        # A user whose name is empty is not the node itself.
-        assert_equal OK [$c set [key_of 1] 1]
-        if {![catch {r acl setuser {} on >pw ~* &* +@all}]} {
-            $c auth {} pw
-            assert_error "NOPERM *" {$c get [key_of 1]}
-            r acl deluser {}
-        }
-    }
-
     test {of a long name of a client the owner is told the beginning} {
         set c [gateway]
         set name begin[string repeat x 100000]
@@ -321,6 +225,101 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
             }
         } finally {send_signal CONT [srv -1 pid]}
         assert_equal 49 [$stuck -read]
+    }
+}
+
+start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [list cluster-bus-secret $secret enable-debug-command yes]]] {
+    open_gateway 0
+
+    test {a user that is removed at the owner while it runs something there: that ends, the link does not} {
+        for {set i 0} {$i < 2} {incr i} {r -$i acl setuser alice on >pw ~* &* +@all}
+        set c [gateway]
+        set other [gateway]
+        $c auth alice pw
+        # The link may know that the user was removed, while the gateway does not.
+        proc again {client} {catch {$client get [key_of 1]}}
+        again $c
+        set key [key_of 1]
+        set big [key_of 1 big]
+        for {set at 0} {$at < 5000} {incr at 500} {
+            set members {}
+            for {set i $at} {$i < $at + 500} {incr i} {lappend members member:$i}
+            $c sadd $big {*}$members
+        }
+        proc ids {} {return [lsort [lmap line [link_lines 1] {lindex $line 0}]]}
+        # A wait of a link of its own, and a job of the link that all share.
+        $c -send blpop [key_of 1 list] 0
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -1 info clients]]}
+        set before [ids]
+        set removed "NOPERM The user was removed while the command was executed"
+        r -1 acl deluser alice
+        assert_error $removed {$c -read}
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        set slice [lindex [r -1 config get command-slice-us] 1]
+        r -1 config set command-slice-us 1
+        r -1 debug pause-jobs 1
+        $c -send smembers $big
+        with_node 1 {info_is jobs_running 1}
+        $other -send set $key 1
+        $c -send get $key
+        r -1 acl deluser alice
+        assert_error $removed {$c -read}
+        assert_error "NOPERM The node*" {$c -read}
+        assert_equal OK [$other -read]
+        r -1 debug pause-jobs 0
+        r -1 config set command-slice-us $slice
+        # The queue of a transaction.
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        assert_equal 1 [$c get $key]
+        $c multi
+        $c incr $key
+        r -1 acl deluser alice
+        assert_error "EXECABORT *does not have this user*" {$c exec}
+        assert_equal 1 [$other get $key]
+        r -1 acl setuser alice on >pw ~* &* +@all
+        again $c
+        assert_equal 2 [$c incr $key]
+        assert_equal 5000 [llength [$c smembers $big]]
+        assert_equal $before [ids]
+        for {set i 0} {$i < 2} {incr i} {r -$i acl deluser alice}
+    }
+
+    test {what a node asks for itself needs no user at the other node} {
+        for {set i 0} {$i < 3} {incr i} {r -$i acl setuser carol on >pw ~* &* +@all}
+        for {set i 1} {$i < 3} {incr i} {r -$i acl setuser default off resetkeys resetchannels -@all +debug +config +acl +client +spublish &x}
+        set c [gateway 0 3]
+        set s [gateway 0 3]
+        foreach one [list $c $s] {$one auth carol pw}
+        set channel [key_of 1 ch]
+        $s -send ssubscribe $channel
+        assert_equal [list ssubscribe $channel 1] [$s -push]
+        $c spublish $channel text
+        assert_equal [list smessage $channel text] [$s -message]
+        assert_equal OK [$c client tracking on bcast prefix [key_of 2 p]]
+        $s set [key_of 2 p] 1
+        assert_equal [list invalidate [list [key_of 2 p]]] [$c -push]
+        # The channels of the default user are not those of the link.
+        set before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
+        r -1 acl setuser default &y resetchannels
+        $c spublish $channel again
+        assert_equal [list smessage $channel again] [$s -message]
+        assert_equal $before [lsort [lmap line [link_lines 1] {lindex $line 0}]]
+        for {set i 1} {$i < 3} {incr i} {r -$i acl setuser default on ~* &* +@all}
+        for {set i 0} {$i < 3} {incr i} {r -$i acl deluser carol}
+    }
+
+    test {a link can name no user for its own requests, and runs nothing of others so} {
+        set c [gateway]
+        assert_error "NOPERM *" {r -1 gateway as {} 0 3}
+        # A user whose name is empty is not the node itself.
+        assert_equal OK [$c set [key_of 1] 1]
+        if {![catch {r acl setuser {} on >pw ~* &* +@all}]} {
+            $c auth {} pw
+            assert_error "NOPERM *" {$c get [key_of 1]}
+            r acl deluser {}
+        }
     }
 }
 
