@@ -79,6 +79,8 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     uint64_t replaced = 0;
     bool is_new = !o;
     size_t count = (size_t)c->argc - 2, part = 0;
+    if (unlikely(c->flags & CTX_SLICED)) /* the form that all pairs need, as in one piece */
+        o = hashPrepare(is_new ? hashNew(c->argv[1]) : o, c->argv + 2, count, &most);
     for (size_t at = 0; at < count; at += part) {
         hashSetCounts counts;
         if (at && jobIsDue(c, (unsigned)part / 2) && !collectionSuspend(c, 1, &o, is_new))
@@ -88,6 +90,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         *created_count += (int64_t)counts.created;
         replaced += counts.replaced_expired;
     }
+    if (unlikely(c->flags & CTX_SLICED) && is_new) o = hashFindShape(o);
     collectionPlaceLast(c, 1, o, is_new);
     hashNoteReplaced(c, replaced);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)(c->argc - 2) / 2);

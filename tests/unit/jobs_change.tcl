@@ -46,7 +46,7 @@ proc changes {} {
         z [list zrem k {*}$some] z [list zrem k {*}[names 0 700]] z [list zadd k {*}[scored $others]] \
         none [list zadd k {*}[scored $others]] z [list zadd k xx gt ch {*}[scored $some 7]] z [list zadd k nx {*}[scored $others]] \
         h [list hdel k {*}$some] h [list hdel k {*}[names 0 $::members]] h [list hset k {*}[paired $others]] \
-        none [list hset k {*}[paired $others]] h [list hmset k {*}[paired $some]] \
+        none [list hset k {*}[paired $others]] none [list hset k {*}[lrepeat 600 same 1 other 2]] h [list hmset k {*}[paired $some]] \
         z {zremrangebyrank k 100 450} z {zremrangebyrank k 0 -2} z {zremrangebyscore k 3 40} y {zremrangebylex k [name:2 +} \
         z {zpopmin k 400} z {zpopmax k 300} z {zpopmin k 1000} l [list rpush k {*}$some] l [list lpush k {*}$others] \
         none [list rpush k {*}$some] none [list lpush k {*}$some] l [list lpushx k {*}$some] \
