@@ -54,7 +54,7 @@ start_server $options {
         test {backup: a cluster is brought into a server, and into another cluster's shards by slot} {
             set folder [backup_folder shards]
             file delete -force $folder
-            cli_ok --backup $folder --compress zstd
+            cli_ok --backup $folder {*}[compress_words]
             cli_ok --restore $folder --into [srv -6 host]:[srv -6 port]
             assert_equal 200 [r -6 dbsize]
             for {set i 0} {$i < 3} {incr i} {r -$i flushall}

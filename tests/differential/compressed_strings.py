@@ -5,9 +5,10 @@
     compressed_strings.py SERVER [TWIN] [--steps N] [--seed N] [--cuts N]
 
 SERVER is the program whose values are compressed, TWIN the program of the server without compression, by default the same. The former has an append
-only file and a replica with another setting. Every reply must be the same, and now and then the digests of all three datasets. In between
-value-compression changes, single values are compressed (DEBUG COMPRESS), new dictionaries are added, saves and rewrites run in both modes, the dataset is
-reloaded, and --cuts times SERVER is killed and started again. Expiry times are in the far future. Ends with "N passed, N failed"."""
+only file, flushed always, as a kill may lose what a slow disk has not taken, and a replica with another setting. Every reply must be the same, and now
+and then the digests of all three datasets. In between value-compression changes, single values are compressed (DEBUG COMPRESS), new dictionaries are
+added, saves and rewrites run in both modes, the dataset is reloaded, and --cuts times SERVER is killed and started again. Expiry times are in the far
+future. Ends with "N passed, N failed"."""
 import argparse
 import random
 import sys
@@ -216,8 +217,8 @@ def main(text=__doc__, *settings):
     print("seed", options.seed, flush=True)
     servers, common = [], ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--hash-max-listpack-entries", "8", *settings)
     try:
-        servers.append(Server(options.server, *common, "--appendonly", "yes", "--value-compression", "always", "--value-compression-min-bytes", "32",
-                              "--value-compression-idle-seconds", "1"))
+        servers.append(Server(options.server, *common, "--appendonly", "yes", "--appendfsync", "always", "--value-compression", "always",
+                              "--value-compression-min-bytes", "32", "--value-compression-idle-seconds", "1"))
         servers.append(Server(options.twin or options.server, *common))
         servers.append(Server(options.server, *common, "--value-compression", "idle", "--value-compression-idle-seconds", "1"))
         try:

@@ -79,7 +79,17 @@ class Server:
         self.process.kill()
         self.process.wait()
         self.client.close()
+        self.wait_for_port()
         self.start()
+
+    def wait_for_port(self):
+        """A forked child that saves has the listening socket, too, and ends later."""
+        for _ in range(600):
+            try:
+                Client(self.port).close()
+            except OSError:
+                return
+            time.sleep(0.05)
 
     def last_lines(self, count=20):
         try:

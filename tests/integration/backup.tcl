@@ -65,9 +65,11 @@ start_server $options {
         for {set i 0} {$i < 200} {incr i} {r set packed:$i [string repeat abc 100]}
         r acl setuser backup-reader on >secret ~x:* +get
         file mkdir $folder.up
-        cli_ok --backup $folder --compress zstd --users --upload "cp {} $folder.up/"
-        assert {[file size [the_file $folder dump.rdb.zst]] < 20000}
-        assert_equal {dump.rdb.zst full.json users.acl.zst users.json} [lsort [glob -tails -directory $folder.up *]]
+        set compress [compress_words]
+        set end [expr {[llength $compress] ? ".zst" : ""}]
+        cli_ok --backup $folder {*}$compress --users --upload "cp {} $folder.up/"
+        if {$end ne ""} {assert {[file size [the_file $folder dump.rdb$end]] < 20000}}
+        assert_equal [list dump.rdb$end full.json users.acl$end users.json] [lsort [glob -tails -directory $folder.up *]]
         cli_ok --restore $folder $folder/out
         assert_equal [r debug digest] [restored_digest $folder/out]
         set folder [backup_folder refused]
@@ -146,7 +148,7 @@ start_server $options {
 start_server $options {
     test {backup: --follow restores each mark exactly, transactions whole, after kills of the tool} {
         set folder [backup_folder marks]
-        set pid [follow_start $folder --segment-bytes 2000 --compress zstd]
+        set pid [follow_start $folder --segment-bytes 2000 {*}[compress_words]]
         wait_follow_says $folder {*full copy of *}
         set units {}
         set times {}
@@ -157,7 +159,7 @@ start_server $options {
             lappend times [expr {$until - 500}]
             follow_end $pid KILL
             for {set i 0} {$i < 20} {incr i} {lappend units [write_unit]}
-            set pid [follow_start $folder --segment-bytes 2000 --compress zstd]
+            set pid [follow_start $folder --segment-bytes 2000 {*}[compress_words]]
             wait_for_condition 400 50 {
                 [regexp -all {continues at offset} [read_bytes $folder.log]] == $round + 1
             } else {fail [read_bytes $folder.log]}

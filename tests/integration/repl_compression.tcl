@@ -230,6 +230,7 @@ start_server [list tags {repl tls:skip external:skip} overrides $quick] {
             if {$codec ne ""} {
                 r -1 config set repl-compression $codec
                 r config set repl-compression $codec
+                r replicaof [srv -1 host] [srv -1 port]; # nothing to do if both codecs are built
                 codec_becomes $codec -1
                 r -1 set big [string repeat "0123456789" 500000]
                 for {set i 0} {$i < 20} {incr i} {

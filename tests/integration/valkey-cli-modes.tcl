@@ -278,7 +278,7 @@ start_server [list tags {cli tools tls tls:skip} overrides [list tls-port $::tls
     }
 }
 
-start_server {tags {cli tools tls:skip}} {
+start_server {tags {cli tools tls:skip with:zstd}} {
     test {cli: --compression-estimate tells what a dictionary would save for each class of keys, and writes nothing} {
         for {set i 0} {$i < 1500} {incr i} {
             r set sess:$i "{\"session\":\"[expr {$i * 7919}]\",\"language\":\"en\",\"device\":\"phone\",\"roles\":\[\"customer\"\],\"cart\":\[\]}"

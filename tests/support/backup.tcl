@@ -105,3 +105,8 @@ proc assert_state_of {folder time_ms units} {
     }
     if {$a ne $last && $a ni $possible} {fail "state of $time_ms: $a, not $last"}
 }
+
+# The option for compressed copies, if the tools are built with zstd, as the server is.
+proc compress_words {} {
+    return [expr {"zstd" in [split [info_field compression_codecs] ,] ? {--compress zstd} : {}}]
+}
