@@ -24,7 +24,7 @@ proc random_command {} {
     set list [random_of {l1 l2}]
     set from [random_of {s1 s2 s3 s4}]
     set zfrom [random_of {z1 z2 z3 z4}]
-    switch [random_below 23] {
+    switch [random_below 27] {
         0 - 1 - 2 {return [list sadd $set {*}[members]]}
         3 {return [list zadd $zset {*}[concat {*}[lmap m [members] {list [random_below 50] $m}]]]}
         4 {return [list srem $set {*}[members]]}
@@ -44,6 +44,10 @@ proc random_command {} {
         19 {return [list lrem $list [random_of {0 -1 300}] m:[random_below 3000]]}
         20 {return [list linsert $list before m:[random_below 3000] x]}
         21 {return [list spop $set 10000]}
+        22 {return [list geosearchstore $zset $zfrom fromlonlat 0 0 byradius [random_of {20020 10000}] km desc storedist]}
+        23 {return [list georadius $zfrom 0 0 20020 km store $zset]}
+        24 {return [list pfadd [random_of {p1 p2 p3}] {*}[members]]}
+        25 {return [list pfmerge [random_of {p1 p2 p3}] [random_of {p1 p2 p3}] [random_of {p1 p2 p3}]]}
         default {return [list rpush $list {*}[lrange [members] 0 300]]}
     }
 }
