@@ -132,6 +132,8 @@ void storeUpdateWatches(void);
 void watchedBefore(const db *d, uint64_t hash, robj *o);
 void watchedAdded(const db *d, uint64_t hash, robj *o);
 void watchedRemoving(const db *d, uint64_t hash, const robj *o);
+/* Before an object is changed for readers, but not for the dataset. */
+void readingBefore(const db *d, uint64_t hash);
 /* Before tables of the database (NULL: of any of the main keyspace) are removed or exchanged. */
 void readingBeforeWhole(const db *d);
 /* True if the object is being read, so that it is not to be removed now if that can be helped. */

@@ -65,6 +65,10 @@ void readingBeforeWhole(const db *d) {
 
 void watchedBefore(const db *d, uint64_t hash, robj *o) {
     if (storeNow.saving) savingBefore(d, hash, o);
+    readingBefore(d, hash);
+}
+
+void readingBefore(const db *d, uint64_t hash) {
     if (reading.readers && d->in == &storeNow.main) reading.readers->before(d, hash);
 }
 
