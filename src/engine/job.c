@@ -92,7 +92,7 @@ static uint32_t *filterOf(uint64_t hash) {
 }
 
 static bool hasKey(const job *j, const db *d, uint64_t hash) {
-    if (j->c.db != d) return false;
+    if (d && j->c.db != d) return false;
     for (int i = 0; i < j->key_count; i++) {
         if (j->hashes[i] == hash) return true;
     }
@@ -317,10 +317,11 @@ static void beforeWhole(const db *d) {
 /* True if another job reads what this one is about to change: it would have to end at once. */
 static bool disturbsReader(const job *j) {
     if (clockMonoUs() - j->complete_us >= (int64_t)JOB_WAIT_MS * 1000) return false;
+    const db *d = j->c.cmd->flags & CMD_OTHER_DB ? NULL : j->c.db; /* NULL: of any */
     for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
         const job *other = LIST_OWNER(n, job, node);
         for (int i = j->stored_from; i < j->all_end && other != j; i++) {
-            if (hasKey(other, j->c.db, j->hashes[i])) return true;
+            if (hasKey(other, d, j->hashes[i])) return true;
         }
     }
     return false;
@@ -455,7 +456,9 @@ static void continueJobs(void) {
         return;
     }
     /* In a nested turn the command below has the time. */
-    if (engineHot.current || jobs.paused) return;
+    if (engineHot.current) return;
+    jobGateEndWaits();
+    if (jobs.paused) return;
     uint64_t begun_ticks = jobs.begun_ticks;
     jobs.begun_ticks = 0;
     runAgain();

@@ -443,6 +443,26 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
     }
 
+    test {COPY to another database waits for readers of the key there} {
+        # A complete result waits 100 ms at most: a slow machine may need more tries.
+        for {set tries 0} {$tries < 100} {incr tries} {
+            set one [connect]
+            $one select 9
+            $one sadd d {*}[r smembers s]
+            set c [complete {copy s d db 9 replace}]
+            r config resetstat
+            set reader [held {zunion 4 d d d d} {{select 9}}]
+            r client unpause
+            assert_equal [list $::elements 1] [list [llength [finish $reader]] [$c -read]]
+            foreach client [list $one $c $reader] {$client -close}
+            if {[info_field jobs_in_one_piece] == 0} break
+        }
+        assert_equal 0 [info_field jobs_in_one_piece]
+        r select 9
+        r del d
+        r select 0
+    }
+
     test {who waits for the destination is served by the effect} {
         r del d
         set waiter [connect]
@@ -476,8 +496,8 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
     }
 
     test {no snapshot has a result before its effect} {
-        foreach method {forkless fork} {
-            r config set bgsave-default-method $method
+        foreach mode {inline fork auto} {
+            r config set snapshot-mode $mode
             r set d old
             set digest [r debug digest]
             set c [complete {sunionstore d s t}]
