@@ -35,10 +35,12 @@
 
 enum {
     FILTER_BITS = 10,
-    ELEMENTS_PER_US = 4, /* what is visited in less than a slice is not worth a job */
-    LOOK_AFTER = 64,     /* elements, at the clock */
-    ARGS_MAX = 1000,     /* of a job: a change is compared with each of its keys */
-    STORING_MAX = 16     /* jobs with a result in memory; further ones run in one piece */
+    ELEMENTS_PER_US = 4,     /* what is visited in less than a slice is not worth a job */
+    LOOK_AFTER = 64,         /* elements, at the clock */
+    ARGS_MAX = 1000,         /* of a job: a change is compared with each of its keys */
+    STORING_MAX = 16,        /* jobs with a result in memory; further ones run in one piece */
+    ENDED_BYTES = 256 * 1024 /* of replies: when jobs of a turn have replied that much it is over,
+                              * as they are written in this turn, too, at some 2 GB/s */
 };
 
 typedef struct job {
@@ -427,14 +429,33 @@ static bool storeResults(void) {
     return due;
 }
 
-/* A slice of a job. */
-static void continueJob(job *j) {
-    if (j->who->flags & SESSION_CLOSE_NOW) return; /* it is freed soon, or has an heir */
+/* A slice of a job. Returns the size of its reply if that is complete. */
+static size_t continueJob(job *j) {
+    if (j->who->flags & SESSION_CLOSE_NOW) return 0; /* it is freed soon, or has an heir */
     runSlice(j);
-    if (j->has_ended)
+    if (j->has_ended) {
+        size_t bytes = outbufPending(&j->out);
         tellSession(j);
-    else if (j->is_complete)
-        (void)storeResult(j); /* else it is tried again in the next turn */
+        return bytes;
+    }
+    if (j->is_complete) (void)storeResult(j); /* false: it is tried again in the next turn */
+    return 0;
+}
+
+/* The slices of a turn, until `end_ticks`. False: no job has one. */
+static bool continueUntil(uint64_t end_ticks) {
+    uint64_t now = clockTicks();
+    size_t left = jobs.all.count, ended_bytes = 0;
+    bool any = false;
+    for (jobTurn *next; left > 0 && (next = jobTurnNext()) != NULL; left--) {
+        jobs.budget = now < end_ticks ? end_ticks - now : 0;
+        ended_bytes += continueJob(LIST_OWNER(next, job, turn));
+        any = true;
+        now = clockTicks();
+        if (now >= end_ticks || ended_bytes >= ENDED_BYTES) break;
+    }
+    jobs.budget = jobs.slice_ticks;
+    return any;
 }
 
 /* The first slice of a job. Those of all jobs that begin in one turn have half of the turn's time
@@ -466,15 +487,7 @@ static void continueJobs(void) {
     const db *d;
     uint64_t hash;
     if (unlikely(jobGateOverdue(&d, &hash))) hurry(d, hash);
-    uint64_t end_ticks = clockTicks() + jobs.slice_ticks - begun_ticks;
-    size_t left = jobs.all.count;
-    do {
-        jobTurn *next = left ? jobTurnNext() : NULL;
-        if (!next) break;
-        left--;
-        continueJob(LIST_OWNER(next, job, turn));
-        due = true;
-    } while (clockTicks() < end_ticks);
+    due |= continueUntil(clockTicks() + jobs.slice_ticks - begun_ticks);
     if (due) engineStayAwake();
 }
 

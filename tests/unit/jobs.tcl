@@ -422,6 +422,23 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_equal $::elements [llength [r smembers s]]
     }
 
+    test {long replies of many jobs that end together are spread over turns} {
+        r set long [string repeat x 300000]
+        r copy s longs
+        r sadd longs [r get long]
+        set clients {}
+        for {set i 0} {$i < 16} {incr i} {lappend clients [held {smembers longs}]}
+        r config set command-slice-us 1000000
+        r config resetstat
+        set turns [info_field eventloop_cycles]
+        r debug pause-jobs 0
+        foreach c $clients {assert_equal [expr {$::elements + 1}] [llength [$c -read]]}
+        assert {[info_field eventloop_cycles] - $turns >= 16}
+        assert_equal {16 0} [list [info_field jobs_done] [info_field jobs_in_one_piece]]
+        r config set command-slice-us 10
+        r del long longs
+    }
+
     test {many at a time end, each with its own reply, and later requests of a client after them} {
         set clients {}
         foreach i {1 2 3 4} {
