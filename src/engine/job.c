@@ -330,7 +330,10 @@ static bool disturbsReader(const job *j) {
 }
 
 /* True if the effect is held back: until then nothing is left to do for the job. */
-static bool isPaused(job *j) { return engineHot.loading || pauseHoldsWrite(&j->c); }
+static bool isPaused(job *j) {
+    if (engineHot.loading) return true;
+    return j->c.origin == ORIGIN_PRIMARY ? pauseHoldsStream() : pauseHoldsWrite(&j->c);
+}
 
 /* Stores the result, as the end of the session's wait: effect and reply are one unit. */
 static bool storeResult(job *j) {
@@ -339,8 +342,10 @@ static bool storeResult(job *j) {
     return blockFinishNow(j->who); /* false: the session is closing, and has an heir soon */
 }
 
-/* True if a key that it has read has expired since: jobs keep it, but others do not see it. */
+/* True if a key that it has read has expired since: jobs keep it, but others do not see it. A
+ * stream sees it until it says that the key is deleted. */
 static bool hasReadExpired(const job *j) {
+    if (ctxIsReplay(&j->c)) return false;
     int64_t now_ms = clockWallMs();
     for (int i = 0; i < j->key_count; i++) {
         const robj *o = dbPeekHash(j->c.db, j->hashes[i]);
@@ -525,10 +530,18 @@ static size_t memoryOf(const void *state) {
     return sizeof(*j) + outbufMemory(&j->out);
 }
 
-/* True if the command may be a job: it is one that a client has sent by itself, not the part of a
- * transaction or a script, which run in one piece. */
+/* True for a write that the primary has sent by itself. Its stream waits for the job, and its bytes
+ * count as applied with the effect, at one moment (engine/stream.h). */
+static bool isOfStream(const ctx *c, bool stores) {
+    return stores && c->origin == ORIGIN_PRIMARY && c->request &&
+           !(c->who->flags & (SESSION_DENY_BLOCKING | SESSION_INTERNAL));
+}
+
+/* True if the command may be a job: it is one that a client or the primary has sent by itself, not
+ * the part of a transaction or a script, which run in one piece. */
 static bool mayBegin(const ctx *c, bool stores) {
-    if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK) || blockIsDenied(c)) return false;
+    if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK)) return false;
+    if (blockIsDenied(c) && !isOfStream(c, stores)) return false;
     if (c->outer || c->below || engineHot.loading || !engineConf.command_slice_us) return false;
     if (stores && jobs.storing >= STORING_MAX) return false;
     return c->argc <= ARGS_MAX && jobs.all.count < JOBS_MAX;
@@ -541,10 +554,12 @@ static void freeHeir(session *s) {
     memFree(s);
 }
 
-/* A write that was sent is executed: an internal session is blocked for it. */
+/* A write that was sent is executed: an internal session is blocked for it. That of a stream is
+ * sent again, as it does not count as applied. */
 static session *heirOf(void *state) {
     static const sessionCarrier carrier = {.resume = freeHeir};
     job *j = state;
+    if (j->who->flags & SESSION_REPLAY) return NULL;
     if (!j->stores || (j->has_ended && !j->again)) return NULL;
     user *of = j->who->user;
     if (of && userFind(of->name) != of) return NULL; /* removed: it has no rights any more */
