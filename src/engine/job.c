@@ -157,12 +157,13 @@ static void dropKeys(job *j) {
 
 static void continueJobs(void);
 static void beforeChange(const db *d, uint64_t hash);
+static void beforeAdding(const db *d, uint64_t hash);
 static void beforeWhole(const db *d);
 
 static const stageJob stages[] = {{STAGE_EXPIRE, continueJobs}, {0, NULL}};
 static const feature running_jobs = {.name = "jobs", .stages = stages};
 static const storeReaders readers = {
-    .before = beforeChange, .whole = beforeWhole, .holds = jobReads};
+    .before = beforeChange, .adding = beforeAdding, .whole = beforeWhole, .holds = jobReads};
 
 static void runCommand(void *arg) {
     job *j = arg;
@@ -307,6 +308,16 @@ static void beforeChange(const db *d, uint64_t hash) {
     compressedKeep(true); /* the command that changes the key may need what it has read */
     endAll(hasKey, d, hash);
     compressedKeep(false);
+}
+
+static bool storesFrom(const job *j, const db *d, uint64_t hash) {
+    return j->stores && hasKey(j, d, hash);
+}
+
+/* A key that jobs have found missing. Replies are of the moment at which they did, and need not
+ * end; what is stored later has to be computed anew. */
+static void beforeAdding(const db *d, uint64_t hash) {
+    if (unlikely(jobReads(d, hash))) endAll(storesFrom, d, hash);
 }
 
 static void beforeWhole(const db *d) {

@@ -109,6 +109,7 @@ static bool isTouched(const dbListing *l, uint64_t hash, slice name) {
 
 void watchedAdded(const db *d, uint64_t hash, robj *o) {
     if (storeNow.saving) savingAdded(d, hash, o);
+    if (reading.readers && d->in == &storeNow.main) reading.readers->adding(d, hash);
     if (!reading.listings.count) return;
     for (listNode *n = listFirst(&reading.listings); n; n = listNext(&reading.listings, n)) {
         dbListing *l = LIST_OWNER(n, dbListing, node);

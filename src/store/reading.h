@@ -16,8 +16,9 @@
 
 /* Callbacks for readers of values; all may read the store, but must not change it. */
 typedef struct storeReaders {
-    /* An object with this hash is about to be changed or removed. */
+    /* An object with this hash is about to be changed or removed; is about to be added. */
     void (*before)(const db *d, uint64_t hash);
+    void (*adding)(const db *d, uint64_t hash);
     /* Tables are about to be removed or exchanged, listed ones too: of one database, NULL: of
      * any. */
     void (*whole)(const db *d);

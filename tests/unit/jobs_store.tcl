@@ -277,6 +277,34 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         fill
     }
 
+    test {a source that was missing and is made meanwhile is read} {
+        foreach {words make expected} {
+            {sunionstore d s none} {eval {return redis.call('sadd', 'none', 'new')} 0} 5001
+            {zunionstore d 2 z none} {eval {return redis.call('zadd', 'none', 1, 'new')} 0} 5001
+            {sdiffstore d s none} {eval {return redis.call('rename', 't', 'none')} 0} 2500
+            {sunionstore d s none} {eval {return redis.call('copy', 't', 'none')} 0} 5000
+        } {
+            r del none
+            r sadd t {*}[lrange [r smembers s] 0 2499]
+            set t [r scard t]
+            set c [held $words]
+            r config resetstat
+            r {*}$make
+            if {$expected == 2500} {set expected [expr {5000 - $t}]}
+            assert_equal $expected [finish $c] $words
+            assert_equal 1 [info_field jobs_in_one_piece] $words
+        }
+        # By another job, which had begun before it.
+        r del none
+        set c [held {copy t none}]
+        set after [held {sunionstore d s none}]
+        r config resetstat
+        r debug pause-jobs 0
+        assert_equal 1 [$c -read]
+        assert_equal 5000 [$after -read]
+        fill
+    }
+
     test {a client that is gone does not take its command along} {
         foreach how {close kill} {
             foreach words {{sunionstore d s t} {zunionstore d 2 z s} {sort l store d} {zrangestore d z 0 -1}} {
