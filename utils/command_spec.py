@@ -13,7 +13,7 @@ from command_syntax import SyntaxLineError, parse_syntax
 PRINTED_FLAGS = (
     "write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_commandlog "
     "asking fast no_auth no_mandatory_keys no_async_loading no_multi movablekeys allow_busy").split()
-OUR_FLAGS = "may_replicate sentinel only_sentinel protected internal at_once runs_queue stops_batch quick item last_item extended tells_nothing only_frees".split()
+OUR_FLAGS = "may_replicate sentinel only_sentinel protected internal at_once runs_queue stops_batch quick item last_item extended tells_nothing only_frees other_db".split()
 DERIVED_FLAGS = ["movablekeys"]
 CATEGORIES = (
     "keyspace read write set sortedset list hash string bitmap hyperloglog geo stream pubsub admin fast "

@@ -328,14 +328,21 @@ slice aclRuleNaming(wantedProc *is_wanted, const void *arg) {
 
 /* ------------------------------------------------------------------ removing */
 
-/* The user is no longer in the array. */
-static void retire(aclUser *u) {
+/* The user is no longer in the array. True: it has sessions, which have to leave it. */
+static bool retire(aclUser *u) {
     u->removed = true;
-    if (u->as_user.session_count == 0) {
-        userFree(u);
-    } else {
-        userEachSession(&u->as_user, userLeaveSession);
-    }
+    bool has_sessions = u->as_user.session_count > 0;
+    if (!has_sessions) userFree(u);
+    return has_sessions;
+}
+
+static void retireAlone(aclUser *u) {
+    if (retire(u)) userEachSession(&u->as_user, userLeaveSession);
+}
+
+static void leaveRetired(session *s) {
+    const aclUser *u = aclUserOf(s);
+    if (u && u->removed) userLeaveSession(s);
 }
 
 void userLastLeft(user *u) {
@@ -357,7 +364,7 @@ void usersFreePrivate(aclUser *u) {
     aclUser **at = &users.private;
     while (*at != u) at = &(*at)->next_private;
     *at = u->next_private;
-    retire(u);
+    retireAlone(u);
 }
 
 bool usersRemove(slice name) {
@@ -368,7 +375,7 @@ bool usersRemove(slice name) {
     users.count--;
     memmove(users.list + at, users.list + at + 1, sizeof(aclUser *) * (size_t)(users.count - at));
     userTextsChanged(false, name);
-    retire(u);
+    retireAlone(u);
     return true;
 }
 
@@ -376,10 +383,15 @@ static int compareLoaded(const void *a, const void *b) {
     return sliceCompare(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
 }
 
-/* One that is not among those of the file. */
-static void retireLoaded(aclUser *u) {
-    userTextsChanged(false, u->as_user.name);
-    retire(u);
+/* Retires those that are not among the users of the file. All clients are visited once. */
+static void retireMissing(aclUser *const *missing, int count) {
+    hotCheck(count >= 0);
+    bool any_sessions = false;
+    for (int i = 0; i < count; i++) {
+        userTextsChanged(false, missing[i]->as_user.name);
+        any_sessions |= retire(missing[i]);
+    }
+    if (any_sessions) userEverySession(leaveRetired);
 }
 
 void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
@@ -409,7 +421,7 @@ void usersReplaceTake(loadedUser *list, int count, aclRoleSet *roles) {
     }
     while (old < before_count) before[gone++] = before[old++];
     /* Not before the list is complete: their sessions may become those of another user. */
-    for (int i = 0; i < gone; i++) retireLoaded(before[i]);
+    retireMissing(before, gone);
     memFree(before);
     for (int i = 0; i < count; i++) userTextsChanged(false, list[i].name);
     check(usersFind(SLICE("default")) == users.of_default);

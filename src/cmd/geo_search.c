@@ -375,7 +375,7 @@ static bool find(ctx *c, finder *f, search *s) {
     f->measured = s->dist || s->store_dist || s->order != ORDER_NONE;
     uint64_t members = findRuns(f);
     if (s->any && members / ANY_VISITED > f->limit) members = f->limit * ANY_VISITED;
-    if (!s->store && jobStart(c, members)) return true;
+    if (s->store ? jobStartStore(c, members) : jobStart(c, members)) return true;
     for (unsigned i = 0; i < f->run_count && findInRun(f, f->runs[i]); i++) continue;
     if (f->count > 1 && s->order != ORDER_NONE)
         qsort(f->items, f->count, sizeof(*f->items),
@@ -416,10 +416,12 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
         double score = s->store_dist ? item->distance / s->shape.metres : item->score;
         zsetPair pair = {item->member, score};
         zsetBuilderAppend(&built, &pair);
+        if (jobPoint(c, 1)) break;
     }
     packLimits most = zsetLimitsNow();
-    if (f->count) engineHot.dirty += f->count - 1; /* counts as a change of each */
-    collectionStore(c, s->store, zsetBuilderTake(&built, c->argv[s->store], &most),
+    robj *into = zsetBuilderTake(&built, c->argv[s->store], &most);
+    if (into && jobMayStore(c)) engineHot.dirty += f->count - 1; /* counts as a change of each */
+    collectionStore(c, s->store, into,
                     s->form == FORM_SEARCH_STORE ? &eventGeosearchstore : &eventGeoradiusstore);
 }
 
@@ -433,11 +435,7 @@ static void run(ctx *c, search *s, int arg_index) {
     }
     finder f = {.c = c, .s = s};
     bool by_job = s->o && find(c, &f, s);
-    if (s->store) {
-        storeFound(c, s, &f);
-    } else if (!by_job) {
-        replyFound(c, s, &f);
-    }
+    if (!by_job) (s->store ? storeFound : replyFound)(c, s, &f);
     finderClear(&f);
     memFree(s->vertices);
 }

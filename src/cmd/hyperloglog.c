@@ -113,11 +113,11 @@ void pfaddCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ several values */
 
-/* Merges the values at arguments `first` and following. False: the error was replied. */
-static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
-    hotCheck(first > 0);
+/* Merges the values of all keys. False: the error was replied. */
+static bool mergeKeys(ctx *c, uint8_t *registers, bool *any_dense) {
+    hotCheck(c->argc >= 2);
     keyWalk w;
-    keyWalkInit(&w, c, first, c->argc, 1);
+    keyWalkInit(&w, c, 1, c->argc, 1);
     while (keyWalkNext(&w)) {
         const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (!isHll(c, o)) return false;
@@ -156,9 +156,9 @@ static void countOne(ctx *c) {
 /* Bytes that are merged in the time of an element (job.h). */
 enum { ELEMENT_BYTES = 64 };
 
-/* mergeKeys() for PFCOUNT, by a job if there is much to merge: looks up all keys first. False: an
- * error was replied, or the command is or becomes a job. */
-static bool mergeMany(ctx *c, uint8_t *registers) {
+/* mergeKeys(), by a job if there is much to merge: looks up all keys first. False: an error was
+ * replied, or the command is or becomes a job. */
+static bool mergeMany(ctx *c, bool stores, uint8_t *registers, bool *any_dense) {
     keyWalk w;
     uint64_t bytes = 0;
     bool is_valid = true, *exist = memAlloc((size_t)c->argc * sizeof(*exist));
@@ -171,7 +171,7 @@ static bool mergeMany(ctx *c, uint8_t *registers) {
         if (is_valid && o) bytes += hllBytes(o).len;
         compressedFreeSince(mark);
     }
-    if (!is_valid || jobStart(c, bytes / ELEMENT_BYTES)) {
+    if (!is_valid || (stores ? jobStartStore : jobStart)(c, bytes / ELEMENT_BYTES)) {
         memFree(exist);
         return false;
     }
@@ -182,6 +182,7 @@ static bool mergeMany(ctx *c, uint8_t *registers) {
         if (!exist[w.arg_index]) continue;
         compressedMark mark = compressedSetMark();
         slice text = hllBytes(dbPeek(c->db, w.key, w.hash)); /* expands it */
+        *any_dense |= !hllIsSparse(text.ptr);
         is_valid = hllMergeInto(registers, text);
         compressedFreeSince(mark);
         is_wanted = !jobPoint(c, 1 + (unsigned)(text.len / ELEMENT_BYTES));
@@ -189,6 +190,15 @@ static bool mergeMany(ctx *c, uint8_t *registers) {
     if (!is_valid) replyBroken(c);
     memFree(exist);
     return is_valid;
+}
+
+/* The same for any number of keys. False: an error was replied, or the command is or becomes a
+ * job. */
+static bool merge(ctx *c, bool stores, uint8_t *registers, bool *any_dense) {
+    const uint64_t key_max = HLL_DENSE_BYTES / ELEMENT_BYTES;
+    bool are_many = (uint64_t)c->argc * key_max >= engineHot.job_from;
+    if (unlikely(are_many)) return mergeMany(c, stores, registers, any_dense);
+    return mergeKeys(c, registers, any_dense);
 }
 
 /* PFCOUNT key [key ...]. Reply: estimated number of distinct elements added to any of them. For a
@@ -200,11 +210,8 @@ void pfcountCommand(ctx *c) {
         return;
     }
     uint8_t registers[HLL_REGISTERS] = {0};
-    const uint64_t key_max = HLL_DENSE_BYTES / ELEMENT_BYTES;
-    bool any_dense = false, are_many = (uint64_t)c->argc * key_max >= engineHot.job_from;
-    bool merged =
-        unlikely(are_many) ? mergeMany(c, registers) : mergeKeys(c, 1, registers, &any_dense);
-    if (merged) replyInteger(c, (int64_t)hllEstimate(registers));
+    bool any_dense = false;
+    if (merge(c, false, registers, &any_dense)) replyInteger(c, (int64_t)hllEstimate(registers));
 }
 
 /* PFMERGE destination [source ...]. Reply: OK. */
@@ -212,7 +219,7 @@ void pfmergeCommand(ctx *c) {
     hotCheck(c->argc >= 2);
     uint8_t registers[HLL_REGISTERS] = {0};
     bool any_dense = false;
-    if (!mergeKeys(c, 1, registers, &any_dense)) return;
+    if (!merge(c, true, registers, &any_dense) || !jobMayStore(c)) return;
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!o) o = newHll(c->argv[1]);
     if (any_dense) {

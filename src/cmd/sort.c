@@ -494,7 +494,8 @@ static bool findSource(ctx *c, sorter *s) {
     return true;
 }
 
-/* True if all that the result depends on is in the value: only then it may be read in slices. */
+/* True if all that the result depends on is in the value: only then it may be read in slices. The
+ * keys of BY and GET are known only from the elements, so that no gate holds their writers. */
 static bool looksNothingUp(const sorter *s) { return (!s->by || s->unsorted) && !s->get_count; }
 
 /* Makes the command a job if the value is large. */

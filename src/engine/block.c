@@ -22,6 +22,7 @@
 #include "engine/pause.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
+#include "engine/stream.h"
 #include "engine/timer.h"
 #include "store/store.h"
 
@@ -235,7 +236,7 @@ void blockStart(ctx *c, const blockParams *params) {
         if (params->free_state) params->free_state(params->state);
         return;
     }
-    check(!blockIsDenied(c));
+    if (params->kind != BLOCK_JOB) check(!blockIsDenied(c));
     if (params->deadline_ms) check(params->timed_out != NULL);
     initLists();
     size_t keys = (size_t)params->key_count;
@@ -500,6 +501,7 @@ static bool isReady(const indexedKey *k, const blockWait *w) {
 }
 
 static void continueWait(blockWait *w) {
+    session *stream = w->who->flags & SESSION_REPLAY ? w->who : NULL;
     w->over = false;
     propagateUnitBegin(); /* what an internal session does with the reply is a part of it */
     if (w->finish) {
@@ -508,6 +510,7 @@ static void continueWait(blockWait *w) {
         runAgain(w);
     }
     propagateUnitEnd();
+    if (unlikely(stream)) streamWaited(stream);
 }
 
 /* Runs the command of a wait again: the time `again_ms` has come. */

@@ -62,11 +62,11 @@ enum { CMD_PRINTED_BITS = 32 };
 #define CMD_DEPRECATED CMD_INTERNAL_BIT(9)
 /* The rest of the batch is parsed again after it. */
 #define CMD_STOPS_BATCH CMD_INTERNAL_BIT(10)
-/* Bounded work: consecutive identical ones share one time stamp. */
-#define CMD_QUICK CMD_INTERNAL_BIT(11)
+#define CMD_QUICK CMD_INTERNAL_BIT(11)         /* bounded: identical ones share one time stamp */
 #define CMD_EXTENDED CMD_INTERNAL_BIT(12)      /* not in Valkey: `extended-commands no` */
 #define CMD_TELLS_NOTHING CMD_INTERNAL_BIT(13) /* of the dataset: replies need no confirmation */
 #define CMD_ONLY_FREES CMD_INTERNAL_BIT(14)    /* a write that adds 8 bytes at most: a key's time */
+#define CMD_OTHER_DB CMD_INTERNAL_BIT(15) /* changes keys of another database, or selects one */
 
 /* Bit numbers of ACL categories, in the order of ACL CAT. */
 enum commandCategory {

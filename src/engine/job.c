@@ -40,10 +40,12 @@
 
 enum {
     FILTER_BITS = 10,
-    ELEMENTS_PER_US = 4, /* what is visited in less than a slice is not worth a job */
-    LOOK_AFTER = 64,     /* elements, at the clock */
-    ARGS_MAX = 1000,     /* of a job: a change is compared with each of its keys */
-    STORING_MAX = 16     /* jobs with a result in memory; further ones run in one piece */
+    ELEMENTS_PER_US = 4,     /* what is visited in less than a slice is not worth a job */
+    LOOK_AFTER = 64,         /* elements, at the clock */
+    ARGS_MAX = 1000,         /* of a job: a change is compared with each of its keys */
+    STORING_MAX = 16,        /* jobs with a result in memory; further ones run in one piece */
+    ENDED_BYTES = 256 * 1024 /* of replies: when jobs of a turn have replied that much it is over,
+                              * as they are written in this turn, too, at some 2 GB/s */
 };
 
 typedef struct job {
@@ -102,7 +104,7 @@ static uint32_t *filterOf(uint64_t hash) {
 }
 
 static bool hasKey(const job *j, const db *d, uint64_t hash) {
-    if (j->c.db != d) return false;
+    if (d && j->c.db != d) return false;
     for (int i = 0; i < j->key_count; i++) {
         if (j->hashes[i] == hash) return true;
     }
@@ -177,13 +179,19 @@ static void dropKeys(job *j) {
 
 static void continueJobs(void);
 static void beforeChange(const db *d, uint64_t hash);
+static void beforeAdding(const db *d, uint64_t hash);
 static void beforeWhole(const db *d);
-static void beforeShown(void);
+static void beforeShown(const db *d, uint64_t hash);
 
 static const stageJob stages[] = {{STAGE_EXPIRE, continueJobs}, {0, NULL}};
 static const feature running_jobs = {.name = "jobs", .stages = stages};
 static const storeReaders readers = {
-    .before = beforeChange, .whole = beforeWhole, .shown = beforeShown, .holds = jobReads};
+    .before = beforeChange,
+    .adding = beforeAdding,
+    .whole = beforeWhole,
+    .shown = beforeShown,
+    .holds = jobReads,
+};
 
 static void runCommand(void *arg) {
     job *j = arg;
@@ -352,15 +360,25 @@ static void beforeChange(const db *d, uint64_t hash) {
     compressedKeep(false);
 }
 
+static bool storesFrom(const job *j, const db *d, uint64_t hash) {
+    return j->stores && hasKey(j, d, hash);
+}
+
+/* A key that jobs have found missing. Replies are of the moment at which they did, and need not
+ * end; what is stored later has to be computed anew. */
+static void beforeAdding(const db *d, uint64_t hash) {
+    if (unlikely(jobReads(d, hash))) endAll(storesFrom, d, hash, beginAgain);
+}
+
 static void beforeWhole(const db *d) {
     hotCheck(threadIsMain());
     endAll(isIn, d, 0, runToEnd);
 }
 
 /* What is changed in place is found anew in each slice. */
-static void beforeShown(void) {
+static void beforeShown(const db *d, uint64_t hash) {
     hotCheck(threadIsMain());
-    endAll(isIn, NULL, 0, NULL);
+    if (unlikely(jobReads(d, hash))) endAll(hasKey, d, hash, NULL);
 }
 
 /* Runs the jobs to their ends that change keys in place and for which `concerns` is true. */
@@ -394,17 +412,21 @@ void jobEndChangesOf(const db *d, uint64_t hash) {
 /* True if another job reads what this one is about to change: it would have to end at once. */
 static bool disturbsReader(const job *j) {
     if (clockMonoUs() - j->complete_us >= (int64_t)JOB_WAIT_MS * 1000) return false;
+    const db *d = j->c.cmd->flags & CMD_OTHER_DB ? NULL : j->c.db; /* NULL: of any */
     for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
         const job *other = LIST_OWNER(n, job, node);
         for (int i = j->stored_from; i < j->all_end && other != j; i++) {
-            if (hasKey(other, j->c.db, j->hashes[i])) return true;
+            if (hasKey(other, d, j->hashes[i])) return true;
         }
     }
     return false;
 }
 
 /* True if the effect is held back: until then nothing is left to do for the job. */
-static bool isPaused(job *j) { return engineHot.loading || pauseHoldsWrite(&j->c); }
+static bool isPaused(job *j) {
+    if (engineHot.loading) return true;
+    return j->c.origin == ORIGIN_PRIMARY ? pauseHoldsStream() : pauseHoldsWrite(&j->c);
+}
 
 /* Stores the result, as the end of the session's wait: effect and reply are one unit. */
 static bool storeResult(job *j) {
@@ -413,8 +435,10 @@ static bool storeResult(job *j) {
     return blockFinishNow(j->who); /* false: the session is closing, and has an heir soon */
 }
 
-/* True if a key that it has read has expired since: jobs keep it, but others do not see it. */
+/* True if a key that it has read has expired since: jobs keep it, but others do not see it. A
+ * stream sees it until it says that the key is deleted. */
 static bool hasReadExpired(const job *j) {
+    if (ctxIsReplay(&j->c)) return false;
     int64_t now_ms = clockWallMs();
     for (int i = 0; i < j->key_count; i++) {
         const robj *o = dbPeekHash(j->c.db, j->hashes[i]);
@@ -503,14 +527,33 @@ static bool storeResults(void) {
     return due;
 }
 
-/* A slice of a job. */
-static void continueJob(job *j) {
-    if (j->who->flags & SESSION_CLOSE_NOW) return; /* it is freed soon, or has an heir */
+/* A slice of a job. Returns the size of its reply if that is complete. */
+static size_t continueJob(job *j) {
+    if (j->who->flags & SESSION_CLOSE_NOW) return 0; /* it is freed soon, or has an heir */
     runSlice(j);
-    if (j->has_ended)
+    if (j->has_ended) {
+        size_t bytes = outbufPending(&j->out);
         tellSession(j);
-    else if (j->is_complete)
-        (void)storeResult(j); /* else it is tried again in the next turn */
+        return bytes;
+    }
+    if (j->is_complete) (void)storeResult(j); /* false: it is tried again in the next turn */
+    return 0;
+}
+
+/* The slices of a turn, until `end_ticks`. False: no job has one. */
+static bool continueUntil(uint64_t end_ticks) {
+    uint64_t now = clockTicks();
+    size_t left = jobs.all.count, ended_bytes = 0;
+    bool any = false;
+    for (jobTurn *next; left > 0 && (next = jobTurnNext()) != NULL; left--) {
+        jobs.budget = now < end_ticks ? end_ticks - now : 0;
+        ended_bytes += continueJob(LIST_OWNER(next, job, turn));
+        any = true;
+        now = clockTicks();
+        if (now >= end_ticks || ended_bytes >= ENDED_BYTES) break;
+    }
+    jobs.budget = jobs.slice_ticks;
+    return any;
 }
 
 /* The first slice of a job. Those of all jobs that begin in one turn have half of the turn's time
@@ -532,7 +575,9 @@ static void continueJobs(void) {
         return;
     }
     /* In a nested turn the command below has the time. */
-    if (engineHot.current || jobs.paused) return;
+    if (engineHot.current) return;
+    jobGateEndWaits();
+    if (jobs.paused) return;
     uint64_t begun_ticks = jobs.begun_ticks;
     jobs.begun_ticks = 0;
     runAgain();
@@ -540,15 +585,7 @@ static void continueJobs(void) {
     const db *d;
     uint64_t hash;
     if (unlikely(jobGateOverdue(&d, &hash))) hurry(d, hash);
-    uint64_t end_ticks = clockTicks() + jobs.slice_ticks - begun_ticks;
-    size_t left = jobs.all.count;
-    do {
-        jobTurn *next = left ? jobTurnNext() : NULL;
-        if (!next) break;
-        left--;
-        continueJob(LIST_OWNER(next, job, turn));
-        due = true;
-    } while (clockTicks() < end_ticks);
+    due |= continueUntil(clockTicks() + jobs.slice_ticks - begun_ticks);
     if (due) engineStayAwake();
 }
 
@@ -589,10 +626,19 @@ static size_t memoryOf(const void *state) {
     return sizeof(*j) + outbufMemory(&j->out);
 }
 
-/* True if the command may be a job: it is one that a client has sent by itself, not the part of a
- * transaction or a script, which run in one piece. */
+/* True for a write that the primary has sent by itself. Its stream waits for the job, and its bytes
+ * count as applied with the effect, at one moment (engine/stream.h): so it changes nothing before.
+ */
+static bool isOfStream(const ctx *c, jobKind kind) {
+    return kind == JOB_STORES && c->origin == ORIGIN_PRIMARY && c->request &&
+           !(c->who->flags & (SESSION_DENY_BLOCKING | SESSION_INTERNAL));
+}
+
+/* True if the command may be a job: it is one that a client or the primary has sent by itself, not
+ * the part of a transaction or a script, which run in one piece. */
 static bool mayBegin(const ctx *c, jobKind kind) {
-    if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK) || blockIsDenied(c)) return false;
+    if (c->flags & (CTX_SLICED | CTX_WOKEN | CTX_MAY_BLOCK)) return false;
+    if (blockIsDenied(c) && !isOfStream(c, kind)) return false;
     if (c->outer || c->below || engineHot.loading || !engineConf.command_slice_us) return false;
     if (kind != JOB_READS && jobs.storing >= STORING_MAX) return false;
     if (c->argc > ARGS_MAX && kind != JOB_CHANGES) return false; /* that has one key */
@@ -606,10 +652,12 @@ static void freeHeir(session *s) {
     memFree(s);
 }
 
-/* A write that was sent is executed: an internal session is blocked for it. */
+/* A write that was sent is executed: an internal session is blocked for it. That of a stream is
+ * sent again, as it does not count as applied. */
 static session *heirOf(void *state) {
     static const sessionCarrier carrier = {.resume = freeHeir};
     job *j = state;
+    if (j->who->flags & SESSION_REPLAY) return NULL;
     if (!j->stores || (j->has_ended && !j->again)) return NULL;
     user *of = j->who->user;
     if (of && userFind(of->name) != of) return NULL; /* removed: it has no rights any more */

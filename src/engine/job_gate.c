@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Requests that wait for jobs (job_gate.h). Invariant: a session in the list has SESSION_PAUSED;
- * its request stays with its carrier, unparsed, and is admitted again from its start. A session
- * that is held again at once keeps the beginning of its wait. Main thread only. */
+ * its request stays with its carrier, unparsed, and is admitted again from its start, in the turn
+ * in which it is released. If it is held again then, its wait goes on; else the wait is over,
+ * whether another gate has refused it, holds it, or it has run. Main thread only. */
 #include "engine/job_gate.h"
 
 #include "base/base.h"
@@ -14,32 +15,37 @@
 #include "engine/transaction.h"
 #include "store/store.h"
 
-/* A session that is held, or that is being admitted again. */
+/* A session that is held, or that was released in this turn. */
 typedef struct jobWaiter {
-    listNode node;
+    listNode node; /* in `waits.held` or `waits.again` */
     session *who;
     const gate *by;
-    const db *db;
+    const db *db;  /* NULL: any */
     uint64_t hash; /* of a key that a job reads or changes */
+    bool is_held;
     int64_t since_us;
 } jobWaiter;
 
 static struct {
-    list held;
+    list held, again;
     size_t released; /* so many of the first ones may be admitted again */
     uint64_t count;
     int64_t longest_us;
 } waits;
 
 static list *heldList(void) {
-    if (!waits.held.head.next) listInit(&waits.held);
+    if (!waits.held.head.next) {
+        listInit(&waits.held);
+        listInit(&waits.again);
+    }
     return &waits.held;
 }
 
 static void unlist(jobWaiter *w) {
-    if (!listHas(&w->node)) return;
-    listRemove(heldList(), &w->node);
-    w->who->flags &= ~SESSION_PAUSED;
+    check(listHas(&w->node));
+    listRemove(w->is_held ? heldList() : &waits.again, &w->node);
+    if (w->is_held) w->who->flags &= ~SESSION_PAUSED;
+    w->is_held = false;
 }
 
 static void freeWaiter(session *s, void *state) {
@@ -55,7 +61,8 @@ static int slotIndex(void) {
 
 /* The wait is over. */
 static void forget(jobWaiter *w) {
-    check(!listHas(&w->node));
+    check(!w->is_held);
+    unlist(w);
     sessionSlotSet(w->who, slotIndex(), NULL);
     memFree(w);
 }
@@ -67,17 +74,20 @@ static bool selects(const commandSpec *spec) {
 }
 
 typedef struct search {
-    const db *db;
+    const db *db;  /* NULL: any */
     uint64_t hash; /* of the key that was found */
 } search;
 
-/* Goes on while the command changes no key that a job reads, and touches none that one changes. */
+/* Goes on while the command changes no key that a job reads, and touches none that one changes. A
+ * command that names a database may change the key in that one or, as SELECT, make the following
+ * ones do so: then jobs count that have a key of this name in any database. */
 static bool isFree(void *arg, const command *cmd, const slice *argv, int argc) {
     enum { FEW = 16 };
     search *s = arg;
     keyPosition few[FEW];
     int count;
     bool found = false, writes = cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE);
+    if (cmd->flags & CMD_OTHER_DB) s->db = NULL;
     if (!writes && !jobsChanging) return true;
     keyPosition *keys = commandAllKeys(cmd, argv, argc, few, FEW, &count);
     for (int i = 0; i < count && !found; i++) {
@@ -101,14 +111,17 @@ static gateVerdict admitOrHold(ctx *c, const gate *by) {
         if (w) forget(w);
         return GATE_PASS;
     }
-    if (!w) {
+    if (w) {
+        check(!w->is_held);
+        unlist(w);
+    } else {
         w = memNew(jobWaiter);
         *w = (jobWaiter){.who = s, .since_us = clockMonoUs()};
         sessionSlotSet(s, slotIndex(), w);
         waits.count++;
     }
-    check(!listHas(&w->node));
     w->by = by;
+    w->is_held = true;
     w->db = found.db;
     w->hash = found.hash;
     s->flags |= SESSION_PAUSED;
@@ -192,7 +205,17 @@ const gate claimGate = {.name = "changing keys",
 
 /* ------------------------------------------------------------------ the end of waits */
 
-void jobGateRelease(void) { waits.released = heldList()->count; }
+void jobGateRelease(void) {
+    waits.released = heldList()->count;
+    if (!gateIsArmed(&jobGate) && !gateIsArmed(&claimGate)) jobGateEndWaits();
+}
+
+void jobGateEndWaits(void) {
+    hotCheck(threadIsMain());
+    if (!waits.again.count) return;
+    for (listNode *n; (n = listFirst(&waits.again)) != NULL;)
+        forget(LIST_OWNER(n, jobWaiter, node));
+}
 
 session *jobNextReleased(void) {
     if (likely(!(waits.released | expiryReleased)) || engineHot.current) return NULL;
@@ -208,6 +231,7 @@ session *jobNextReleased(void) {
     int64_t us = clockMonoUs() - w->since_us;
     if (us > waits.longest_us) waits.longest_us = us;
     session *s = w->who;
+    listAppend(&waits.again, &w->node);
     if (!gateIsArmed(w->by)) forget(w); /* nobody asks again */
     return s;
 }

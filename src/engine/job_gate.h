@@ -21,8 +21,10 @@ extern const gate claimGate;
 session *jobNextReleased(void);
 /* A job with keys has ended: all held requests may be admitted again. */
 void jobGateRelease(void);
-/* The database and hash of the key for which a request has waited longer than JOB_WAIT_MS; false:
- * there is none. */
+/* A turn begins: the waits of those that were released and are not held again are over. */
+void jobGateEndWaits(void);
+/* The database (NULL: any) and hash of the key for which a request has waited longer than
+ * JOB_WAIT_MS; false: there is none. */
 bool jobGateOverdue(const db **d, uint64_t *hash);
 /* The longest wait so far in microseconds, and the number of waits. */
 int64_t jobGateLongestUs(void);

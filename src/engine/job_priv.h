@@ -9,7 +9,7 @@
 
 #include "store/store.h"
 
-/* True if a job reads the key with this hash. */
+/* True if a job reads the key with this hash in this database; NULL: in any. */
 bool jobReads(const db *d, uint64_t hash);
 extern unsigned jobsChanging; /* jobs that change keys in place */
 /* True if a job changes it in place. */

@@ -179,16 +179,17 @@ bool pauseHoldsWrite(ctx *c) {
     return pause.scope >= PAUSE_WRITES || (pause.scope == PAUSE_SOME && pause.selects(c));
 }
 
+/* The stream of the primary waits as a whole, for CLIENT PAUSE, for the disk, and for a shutdown,
+ * until the replicas of this server have what was applied. */
+bool pauseHoldsStream(void) {
+    return pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_AOF) ||
+           pauseIsFor(PAUSE_FOR_SHUTDOWN);
+}
+
 static gateVerdict hold(ctx *c) {
     hotCheck(c->who);
     session *s = c->who;
-    /* The stream of the primary waits as a whole, for CLIENT PAUSE, for the disk, and for a
-     * shutdown, until the replicas of this server have what was applied. */
-    if (c->origin == ORIGIN_PRIMARY) {
-        bool waits = pauseIsFor(PAUSE_BY_COMMAND) || pauseIsFor(PAUSE_FOR_AOF) ||
-                     pauseIsFor(PAUSE_FOR_SHUTDOWN);
-        return waits ? pauseHold(s) : GATE_PASS;
-    }
+    if (c->origin == ORIGIN_PRIMARY) return pauseHoldsStream() ? pauseHold(s) : GATE_PASS;
     /* Imported commands are propagated to the replicas, and these must catch up during some
      * pauses. */
     if (c->origin == ORIGIN_IMPORT) {

@@ -54,6 +54,8 @@ const char *pauseReasonName(void);
 
 /* True while a pause holds back writes of clients like this one. */
 bool pauseHoldsWrite(ctx *c);
+/* True while a pause holds back the stream of the primary. */
+bool pauseHoldsStream(void);
 /* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD.
  * There must be a pause. pauseHoldWrite(): until no pause holds writes. */
 gateVerdict pauseHold(session *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: `applied` is at a border between requests outside of MULTI; `held` has the bytes from
- * there up to `seen` that are no longer in the session's buffer. */
+ * Invariant: `applied` is at a border between requests outside of MULTI, before a request that runs
+ * as a job; `held` has the bytes from there up to `seen` that are no longer in the session's
+ * buffer. */
 #include "engine/stream_priv.h"
 
 #include "base/base.h"
@@ -126,7 +127,9 @@ void streamEnd(session *s, int ran) {
     if (!state || !state->requests) return;
     const request *requests = state->requests;
     if (ran) {
-        uint64_t border = s->flags & SESSION_IN_MULTI ? state->transaction : positionOf(state, ran);
+        int applied = s->flags & SESSION_BLOCKED ? ran - 1 : ran;
+        uint64_t border =
+            s->flags & SESSION_IN_MULTI ? state->transaction : positionOf(state, applied);
         for (int i = 0; i < ran; i++) {
             const request *r = &requests[i];
             for (int k = 0; k < r->large_count; k++) {
@@ -144,6 +147,22 @@ void streamEnd(session *s, int ran) {
     state->requests = NULL;
     running--;
     check(running >= 0);
+}
+
+void streamWaited(session *s) {
+    hotCheck(!(s->flags & SESSION_IN_MULTI));
+    streamState *state = stateOf(s);
+    if (!state) return;
+    check(!state->requests);
+    state->applied = state->seen;
+    if (!state->held.len) return;
+    str held = state->held;
+    slice bytes = strSlice(&held);
+    int db_id = state->db_id;
+    state->held = STR_EMPTY;
+    state->db_id = -1;
+    state->owner->applied(s, db_id, &bytes, 1);
+    strFree(&held);
 }
 
 void streamSkip(session *s, size_t to) {

@@ -29,8 +29,11 @@ void streamOpen(session *s, ctxOrigin origin, const streamOwner *owner);
 /* A run of requests in the buffer `buf`, the first of which begins at `from`. Called by the carrier
  * before executeRun() for a session with SESSION_REPLAY; without it nothing is counted. */
 void streamBegin(session *s, const char *buf, size_t from, const request *requests);
-/* After executeRun(): the first `ran` requests have run, were refused or were queued. */
+/* After executeRun(): the first `ran` requests have run, were refused or were queued. If the
+ * session is blocked, the last of them is a job that has no effect so far. */
 void streamEnd(session *s, int ran);
+/* After the end of that job: its bytes count as applied. */
+void streamWaited(session *s);
 /* The buffer up to offset `to` holds no further request to be run, only blank lines. They count
  * with the next request. */
 void streamSkip(session *s, size_t to);

@@ -2,7 +2,8 @@
  *
  * The life cycle of a client: created on accept, closed for a reason, freed in stage FREE.
  * Invariant: a client is in the list of all clients from its creation until it is freed; one that
- * is waiting to be freed has no callbacks, so that it cannot be reached. Main thread only. */
+ * is waiting to be freed has no callbacks but one that does nothing, so that it cannot be reached.
+ * Main thread only. */
 #include "net/client.h"
 
 #include <limits.h>
@@ -31,6 +32,7 @@
 static struct {
     list all;
     list closing;
+    int closed_in_turn;
     netStatistics stats;
 } clients;
 
@@ -127,6 +129,29 @@ void netSetPriority(session *s, bool on) {
     if (on) clientReserve(clientOf(s));
 }
 
+/* A closed client whose events are still registered has one. */
+static void ignoreReadable(conn *c) {
+    hotCheck(CONTAINER_OF(c, client, conn)->session.flags & SESSION_CLOSE_NOW);
+    check(connOnRead(c, NULL) == OK);
+}
+
+/* Calls of the kernel for each of thousands of clients that one command closes would stall others:
+ * after the first ones of a turn, the connection's events are ignored until it is freed. */
+static bool closesFew(void) {
+    enum { AT_ONCE = 64 };
+    return clients.closed_in_turn < AT_ONCE;
+}
+
+static void ignoreEvents(client *cl) {
+    check(connOnWrite(&cl->conn, NULL) == OK);
+    if (closesFew() || cl->conn.thread) {
+        check(connOnRead(&cl->conn, NULL) == OK);
+    } else if (cl->conn.on_read) {
+        check(connOnRead(&cl->conn, ignoreReadable) == OK);
+    }
+    clients.closed_in_turn++;
+}
+
 void clientCloseLater(client *cl) {
     hotCheck(threadIsMain());
     if (listHas(&cl->closing)) return;
@@ -139,8 +164,7 @@ void clientCloseLater(client *cl) {
     }
     hotCheck(netThreadIsCurrent(cl->owner));
     if (unlikely(cl->owner->waiting_count + cl->owner->postponed_count)) readerForgetWaiting(cl);
-    check(connOnRead(&cl->conn, NULL) == OK);
-    check(connOnWrite(&cl->conn, NULL) == OK);
+    ignoreEvents(cl);
     listAppend(&clients.closing, &cl->closing);
     if (cl->is_reserved) priorityCount(-1);
     if (unlikely(cl->conn.thread)) ioThreadsClose(cl);
@@ -181,6 +205,7 @@ static void clientFree(client *cl) {
 void clientFreeClosed(int most) {
     hotCheck(threadIsMain());
     check(most > 0);
+    clients.closed_in_turn = 0;
     if (!clients.closing.head.next) return;
     for (listNode *n = listFirst(&clients.closing); n;) {
         client *cl = LIST_OWNER(n, client, closing);
@@ -239,11 +264,12 @@ static void carrierOutputGrew(session *s) {
 }
 
 /* A command that closes another client is replied before stage FREE: the peer is told at once, so
- * that the connection has ended when the reply arrives. TLS says so itself when it is closed. */
+ * that the connection has ended when the reply arrives; of thousands only the first ones are. TLS
+ * says so itself when it is closed. */
 static void carrierCloseNow(session *s) {
     const ctx *c = engineHot.current;
     client *cl = clientOf(s);
-    if (c && c->who != s && !netIsTls(s))
+    if (c && c->who != s && closesFew() && !netIsTls(s))
         (void)shutdown(cl->conn.fd, SHUT_RDWR); /* fails if the peer has ended it already */
     clientCloseLater(cl);
 }

@@ -172,6 +172,7 @@ const gate replicaStreamGate = {.name = "stream",
 
 static void endWait(session *s, void *arg) {
     (void)arg;
+    if (s->flags & SESSION_REPLAY) return; /* its connection is closed, or it goes on */
     /* A reply is that of the moment at which its job began; what a job stores has no effect here.
      * Other waits of internal sessions are calls of modules, which are told of their clients. */
     if (jobIsOf(s) ? !jobStores(s) : s->flags & SESSION_INTERNAL) return;

@@ -132,10 +132,12 @@ void storeUpdateWatches(void);
 void watchedBefore(const db *d, uint64_t hash, robj *o);
 void watchedAdded(const db *d, uint64_t hash, robj *o);
 void watchedRemoving(const db *d, uint64_t hash, const robj *o);
+/* Before an object is changed for readers, but not for the dataset. */
+void readingBefore(const db *d, uint64_t hash);
 /* Before tables of the database (NULL: of any of the main keyspace) are removed or exchanged. */
 void readingBeforeWhole(const db *d);
 /* Before members are shown that were hidden. */
-void readingBeforeShown(void);
+void readingBeforeShown(const db *d, uint64_t hash);
 /* True if the object is being read, so that it is not to be removed now if that can be helped. */
 bool readingHolds(const db *d, uint64_t hash);
 /* False while objects and elements must not be moved. */

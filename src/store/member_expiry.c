@@ -77,9 +77,9 @@ void membersHide(const db *d, uint64_t hash, robj *o, storeLook look) {
     hideFirst(o, wanted);
 }
 
-void membersShowAll(robj *o) {
+void membersShowAll(const db *d, robj *o) {
     if (!membersHidden(o)) return;
-    readingBeforeShown();
+    readingBeforeShown(d, storeHash(objectKey(o)));
     hideFirst(o, 0);
 }
 

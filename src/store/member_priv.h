@@ -30,7 +30,7 @@ static inline bool memberIsPast(storeLook look, int64_t time_ms) {
 }
 
 /* Shows all members, in a value that is going to be passed on in parts. */
-void membersShowAll(robj *o);
+void membersShowAll(const db *d, robj *o);
 
 /* A value with members with TTLs was stored under this hash: notes it if it has many. */
 void membersNote(uint64_t hash, const robj *o);

@@ -63,12 +63,16 @@ void readingBeforeWhole(const db *d) {
     if (reading.readers && (!d || d->in == &storeNow.main)) reading.readers->whole(d);
 }
 
-void readingBeforeShown(void) {
-    if (reading.readers) reading.readers->shown();
+void readingBeforeShown(const db *d, uint64_t hash) {
+    if (reading.readers && d->in == &storeNow.main) reading.readers->shown(d, hash);
 }
 
 void watchedBefore(const db *d, uint64_t hash, robj *o) {
     if (storeNow.saving) savingBefore(d, hash, o);
+    readingBefore(d, hash);
+}
+
+void readingBefore(const db *d, uint64_t hash) {
     if (reading.readers && d->in == &storeNow.main) reading.readers->before(d, hash);
 }
 
@@ -109,7 +113,7 @@ static bool isTouched(const dbListing *l, uint64_t hash, slice name) {
 
 void watchedAdded(const db *d, uint64_t hash, robj *o) {
     if (storeNow.saving) savingAdded(d, hash, o);
-    if (reading.readers && d->in == &storeNow.main) reading.readers->before(d, hash);
+    if (reading.readers && d->in == &storeNow.main) reading.readers->adding(d, hash);
     if (!reading.listings.count) return;
     for (listNode *n = listFirst(&reading.listings); n; n = listNext(&reading.listings, n)) {
         dbListing *l = LIST_OWNER(n, dbListing, node);

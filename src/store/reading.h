@@ -16,13 +16,14 @@
 
 /* Callbacks for readers of values; all may read the store, but must not change it. */
 typedef struct storeReaders {
-    /* An object with this hash is about to be added, changed or removed. */
+    /* An object with this hash is about to be changed or removed; is about to be added. */
     void (*before)(const db *d, uint64_t hash);
+    void (*adding)(const db *d, uint64_t hash);
     /* Tables are about to be removed or exchanged, listed ones too: of one database, NULL: of
      * any. */
     void (*whole)(const db *d);
-    /* Hidden members of some value are about to be shown: it is not known which one. */
-    void (*shown)(void);
+    /* Hidden members of the object with this hash are about to be shown. */
+    void (*shown)(const db *d, uint64_t hash);
     /* True if the object is being read: expiry and eviction leave it for later. */
     bool (*holds)(const db *d, uint64_t hash);
 } storeReaders;

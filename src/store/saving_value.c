@@ -139,7 +139,7 @@ static void openTable(openValue *v) {
 void savingValueOpen(int db_id, const robj *o) {
     hotCheck(db_id < storeDbCount());
     openValue *v = memNew(openValue);
-    membersShowAll((robj *)(uintptr_t)o);
+    membersShowAll(storeDb(db_id), (robj *)(uintptr_t)o);
     v->ops = typeOf(o);
     v->value = objectPointer(o);
     v->db_id = db_id;

@@ -24,7 +24,7 @@ proc random_command {} {
     set list [random_of {l1 l2}]
     set from [random_of {s1 s2 s3 s4}]
     set zfrom [random_of {z1 z2 z3 z4}]
-    switch [random_below 29] {
+    switch [random_below 33] {
         0 - 1 - 2 {return [list sadd $set {*}[members]]}
         3 {return [list zadd $zset {*}[concat {*}[lmap m [members] {list [random_below 50] $m}]]]}
         4 {return [list srem $set {*}[members]]}
@@ -50,6 +50,10 @@ proc random_command {} {
         25 {return [list [random_of {zpopmin zpopmax}] $zset [random_below 500]]}
         26 {return [list [random_of {lpop rpop}] $list [random_below 500]]}
         27 {return [list eval "redis.call('hset', 'h', 'f', redis.call('scard', '$from')); return redis.call('sadd', '$from', 'm:1', 'y')" 0]}
+        28 {return [list geosearchstore $zset $zfrom fromlonlat 0 0 byradius [random_of {20020 10000}] km desc storedist]}
+        29 {return [list georadius $zfrom 0 0 20020 km store $zset]}
+        30 {return [list pfadd [random_of {p1 p2 p3}] {*}[members]]}
+        31 {return [list pfmerge [random_of {p1 p2 p3}] [random_of {p1 p2 p3}] [random_of {p1 p2 p3}]]}
         default {return [list rpush $list {*}[lrange [members] 0 300]]}
     }
 }

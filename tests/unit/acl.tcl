@@ -674,3 +674,51 @@ start_server {tags {acl}} {
         assert_error "EXECABORT*" {$c exec}
     }
 }
+
+# Clients of a user; what they send next is a write.
+proc clients_of {user count} {
+    set channels {}
+    for {set i 0} {$i < $count} {incr i} {
+        set channel [socket [srv host] [srv port]]
+        chan configure $channel -translation binary
+        puts -nonewline $channel "AUTH $user any\r\n"
+        flush $channel
+        lappend channels $channel
+    }
+    foreach channel $channels {assert_equal "+OK\r" [gets $channel]}
+    return $channels
+}
+
+write_bytes [file join $::job_dir many.acl] "user default on nopass ~* &* +@all\n"
+start_server [list tags {acl tls:skip external:skip needs:config} overrides [list aclfile [file join $::job_dir many.acl] maxclients 5000]] {
+    test {clients of a removed user run nothing any more, however many there are} {
+        foreach {words count} {{acl deluser bob} 2000 {acl load} 300 {client kill user bob} 300} {
+            r acl setuser bob on nopass ~* &* +@all
+            set clients [clients_of bob $count]
+            set others [clients_of default 100]
+            # Requests that arrive before, in the middle of and after the command.
+            foreach channel [lrange $clients 0 99] {puts -nonewline $channel "GET early\r\n"}
+            foreach channel $clients {catch {flush $channel}}
+            r {*}$words
+            foreach channel $clients {
+                catch {puts -nonewline $channel "INCR late\r\n"}
+                catch {flush $channel}
+            }
+            foreach line [split [r client list] \n] {assert {![string match "* user=bob *" $line]}}
+            foreach channel $clients {
+                set rest ""
+                catch {set rest [read $channel]} ;# a reset connection has ended, too
+                catch {close $channel}
+                assert {[string length $rest] <= 5}
+            }
+            assert_equal 0 [r exists late]
+            foreach channel $others {
+                puts -nonewline $channel "PING\r\n"
+                flush $channel
+                assert_equal "+PONG\r" [gets $channel]
+                close $channel
+            }
+            info_is connected_clients 1
+        }
+    }
+}

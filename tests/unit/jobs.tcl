@@ -51,12 +51,13 @@ proc fill_others {} {
 }
 
 # A client with a job that is held in the middle; `words` is its command.
-proc held {words} {
+proc held {words {first {}}} {
     r debug pause-jobs 1
-    set before [info_field jobs_running]
+    set running [info_field jobs_running]
     set c [connect]
+    foreach command $first {$c {*}$command}
     $c -send {*}$words
-    info_is jobs_running [expr {$before + 1}]
+    info_is jobs_running [expr {$running + 1}]
     return $c
 }
 
@@ -195,6 +196,76 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         assert_equal {3 1 0} [list [info_field keyspace_hits] [info_field jobs_done] [info_field jobs_running]]
         assert_match {calls=1,*failed_calls=0} [info_field cmdstat_smembers]
         assert_match {calls=1,*failed_calls=1} [info_field cmdstat_sinter]
+    }
+
+    test {writes to keys of another database wait for jobs that read them there} {
+        fill
+        r set x value
+        foreach {words reply} {
+            {copy x d db 9 replace} 1 {move d 9} 0 {move d 9 replace} 1 {{multi} {select 9} {scard d} {srem d name:1} {exec}} {OK 5000 1}
+            {{multi} {get x} {select 9} {del d} {exec}} {value OK 1}
+        } {
+            r copy s d db 9 replace
+            r sadd d other
+            set c [held {smembers d} {{select 9}}]
+            r config resetstat
+            set writer [connect]
+            set last $words
+            if {[llength [lindex $words 0]] > 1 || [lindex $words 0] eq "multi"} {
+                set last [lindex $words end]
+                foreach command [lrange $words 0 end-1] {$writer {*}$command}
+            }
+            $writer -send {*}$last
+            info_is job_writes_held 1
+            assert_equal {0 1} [list [info_field jobs_in_one_piece] [info_field jobs_running]] $words
+            assert_equal $::elements [finish $c] $words
+            assert_equal $reply [$writer -read] $words
+            assert_equal 0 [info_field jobs_in_one_piece] $words
+        }
+        fill
+    }
+
+    test {a wait that another gate has ended is over: the next one begins anew} {
+        r acl setuser bob reset on nopass ~* &* +@all
+        set writer [connect]
+        $writer auth bob any
+        r config resetstat
+        set a [held {smembers s}]
+        set b [held {smembers t}]
+        $writer -send sadd s more
+        info_is job_writes_held 1
+        r acl setuser bob -sadd
+        $a -close
+        assert_error "NOPERM *" {$writer -read}
+        r acl setuser bob +sadd
+        r config resetstat
+        set begun [clock microseconds]
+        $writer -send sadd t name:1
+        info_is job_writes_held 1
+        r debug pause-jobs 0
+        assert_equal 0 [$writer -read]
+        assert_range [info_field job_longest_wait_usec] 1 [expr {[clock microseconds] - $begun}]
+        assert_equal [r scard t] [llength [$b -read]]
+        r acl deluser bob
+    }
+
+    test {a snapshot of a value with hidden members ends the jobs that read it, and no others} {
+        r config set snapshot-mode inline
+        r debug set-active-expire 0
+        foreach key {s y} in_one_piece {0 1} {
+            r copy z y replace
+            r config resetstat
+            r zpexpire y 1 members 1 name:7
+            wait_for_condition 600 5 {[r zscore y name:7] eq ""}
+            set c [held [expr {$key eq "s" ? {smembers s} : {zrange y 0 -1}}]]
+            r bgsave
+            info_is rdb_bgsave_in_progress 0
+            assert_equal $in_one_piece [info_field jobs_in_one_piece] $key
+            assert_equal [expr {$::elements - $in_one_piece}] [finish $c]
+        }
+        r debug set-active-expire 1
+        r config set snapshot-mode auto
+        r del y
     }
 
     test {small reads, transactions and scripts run in one piece} {
@@ -349,6 +420,23 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
         r debug pause-jobs 0
         assert_equal $::elements [llength [r smembers s]]
+    }
+
+    test {long replies of many jobs that end together are spread over turns} {
+        r set long [string repeat x 300000]
+        r copy s longs
+        r sadd longs [r get long]
+        set clients {}
+        for {set i 0} {$i < 16} {incr i} {lappend clients [held {smembers longs}]}
+        r config set command-slice-us 1000000
+        r config resetstat
+        set turns [info_field eventloop_cycles]
+        r debug pause-jobs 0
+        foreach c $clients {assert_equal [expr {$::elements + 1}] [llength [$c -read]]}
+        assert {[info_field eventloop_cycles] - $turns >= 16}
+        assert_equal {16 0} [list [info_field jobs_done] [info_field jobs_in_one_piece]]
+        r config set command-slice-us 10
+        r del long longs
     }
 
     test {many at a time end, each with its own reply, and later requests of a client after them} {

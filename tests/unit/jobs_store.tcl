@@ -32,6 +32,18 @@ proc fill {{c r}} {
     $c setrange b1 1000000 one
     $c setrange b2 900000 two
     $c set d old
+    for {set at 0} {$at < $::elements} {incr at 500} {
+        set places {}
+        for {set i $at} {$i < $at + 500} {incr i} {lappend places [expr {$i * 7 % 180}].$i [expr {$i * 3 % 80}].$i place:$i}
+        $c geoadd geo {*}$places
+    }
+    set ::hlls {}
+    for {set i 0} {$i < 40} {incr i} {
+        $c pfadd p$i {*}[lrange $names 0 [expr {$i * 10}]]
+        if {$i % 2} {$c pfdebug todense p$i}
+        lappend ::hlls p$i none$i
+    }
+    $c pfadd hll a b c
 }
 
 # The commands, which store at d.
@@ -41,6 +53,9 @@ set ::commands {
     {zdiffstore d 2 z y} {zdiffstore d 2 y z} {zrangestore d z 0 -1} {zrangestore d z 90 10 byscore rev limit 5 4000}
     {copy s d replace} {copy h d replace} {copy l d replace} {copy z d replace} {copy st d replace} {bitop xor d b1 b2 none}
     {bitop and d b1 b2} {sort l store d} {sort l desc limit 5 2000 store d} {sort s alpha store d} {sort z by nosort store d} {sinterstore d s none}
+    {geosearchstore d geo fromlonlat 10 10 byradius 20000 km} {geosearchstore d geo fromlonlat 10 10 bybox 9000 9000 km asc count 700 storedist}
+    {geosearchstore d geo frommember place:7 bybox 30000 30000 km desc} {georadius geo 10 10 20000 km store d}
+    {georadius geo 10 10 20000 km desc storedist d} {georadiusbymember geo place:9 20000 km count 900 store d}
 }
 
 # A client with a job that is held in the middle; `words` is its command.
@@ -104,6 +119,41 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
             assert_equal $results(0) $results(1) $words
         }
         r config set command-slice-us 10
+    }
+
+    test {PFMERGE in slices stores what it stores in one piece} {
+        foreach sources [list $::hlls [concat hll hll $::hlls]] target {hll none} {
+            foreach us {0 10 1} {
+                r config set command-slice-us $us
+                r copy $target k replace
+                r config resetstat
+                set results($us) [list [r pfmerge k {*}$sources] [r debug digest-value k] [r pfcount k] [info_field keyspace_hits] \
+                    [info_field keyspace_misses]]
+                if {$us != 1} {assert_equal [expr {$us == 10}] [info_field jobs_done]}
+                r del k
+            }
+            assert_equal $results(0) $results(10)
+            assert_equal $results(0) $results(1)
+        }
+        r config set command-slice-us 10
+        r set p3 none
+        assert_error "WRONGTYPE *" {r pfmerge k {*}$::hlls}
+        r set p3 "HYLL\x01[string repeat \0 11]\xff"
+        assert_error "INVALIDOBJ *" {r pfmerge k {*}$::hlls}
+        assert_equal {0 0} [list [r exists k] [info_field jobs_running]]
+        r del p3
+    }
+
+    test {PFMERGE reads its destination: writes to it wait} {
+        r copy hll k replace
+        set c [held [list pfmerge k {*}$::hlls]]
+        set writer [connect]
+        $writer -send pfadd k another
+        wait_for_condition 600 50 {[info_field blocked_clients] == 2}
+        assert_equal 3 [r pfcount hll]
+        assert_equal OK [finish $c]
+        assert_equal 1 [$writer -read]
+        r del k
     }
 
     test {a key that is changed after a search in slices is as in one piece} {
@@ -224,6 +274,34 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
             assert_equal {1 0} [list [info_field jobs_in_one_piece] [info_field jobs_running]] $change
             if {[lindex $change 0] eq "swapdb"} {r swapdb 0 1}
         }
+        fill
+    }
+
+    test {a source that was missing and is made meanwhile is read} {
+        foreach {words make expected} {
+            {sunionstore d s none} {eval {return redis.call('sadd', 'none', 'new')} 0} 5001
+            {zunionstore d 2 z none} {eval {return redis.call('zadd', 'none', 1, 'new')} 0} 5001
+            {sdiffstore d s none} {eval {return redis.call('rename', 't', 'none')} 0} 2500
+            {sunionstore d s none} {eval {return redis.call('copy', 't', 'none')} 0} 5000
+        } {
+            r del none
+            r sadd t {*}[lrange [r smembers s] 0 2499]
+            set t [r scard t]
+            set c [held $words]
+            r config resetstat
+            r {*}$make
+            if {$expected == 2500} {set expected [expr {5000 - $t}]}
+            assert_equal $expected [finish $c] $words
+            assert_equal 1 [info_field jobs_in_one_piece] $words
+        }
+        # By another job, which had begun before it.
+        r del none
+        set c [held {copy t none}]
+        set after [held {sunionstore d s none}]
+        r config resetstat
+        r debug pause-jobs 0
+        assert_equal 1 [$c -read]
+        assert_equal 5000 [$after -read]
         fill
     }
 
@@ -393,6 +471,26 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
         }
     }
 
+    test {COPY to another database waits for readers of the key there} {
+        # A complete result waits 100 ms at most: a slow machine may need more tries.
+        for {set tries 0} {$tries < 100} {incr tries} {
+            set one [connect]
+            $one select 9
+            $one sadd d {*}[r smembers s]
+            set c [complete {copy s d db 9 replace}]
+            r config resetstat
+            set reader [held {zunion 4 d d d d} {{select 9}}]
+            r client unpause
+            assert_equal [list $::elements 1] [list [llength [finish $reader]] [$c -read]]
+            foreach client [list $one $c $reader] {$client -close}
+            if {[info_field jobs_in_one_piece] == 0} break
+        }
+        assert_equal 0 [info_field jobs_in_one_piece]
+        r select 9
+        r del d
+        r select 0
+    }
+
     test {who waits for the destination is served by the effect} {
         r del d
         set waiter [connect]
@@ -426,8 +524,8 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
     }
 
     test {no snapshot has a result before its effect} {
-        foreach method {forkless fork} {
-            r config set bgsave-default-method $method
+        foreach mode {inline fork auto} {
+            r config set snapshot-mode $mode
             r set d old
             set digest [r debug digest]
             set c [complete {sunionstore d s t}]
