@@ -66,7 +66,28 @@ static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
     }
 }
 
-/* Sets the pairs from argument 2 on. False: the error was replied. */
+/* Sets the pairs from argument 2 on in slices. False: the command has to return. */
+static NO_INLINE bool setInSlices(ctx *c, robj *o, hashSetCounts *sum) {
+    packLimits most = hashLimits();
+    bool is_new = !o;
+    size_t count = (size_t)c->argc - 2, part = 0;
+    hotCheck(count >= 2);
+    /* The form that all pairs need, as in one piece. */
+    o = hashPrepare(is_new ? hashNew(c->argv[1]) : o, c->argv + 2, count, &most);
+    for (size_t at = 0; at < count; at += part) {
+        hashSetCounts counts;
+        if (at && jobIsDue(c, (unsigned)part / 2) && !collectionSuspend(c, 1, &o, is_new))
+            return false;
+        part = 2 * jobPart(c, (count - at) / 2);
+        o = hashSetPairs(o, c->argv[1], c->argv + 2 + at, part, c->look, &most, &counts);
+        sum->created += counts.created;
+        sum->replaced_expired += counts.replaced_expired;
+    }
+    collectionPlaceLast(c, 1, is_new ? hashFindShape(o) : o, is_new);
+    return true;
+}
+
+/* Sets the pairs from argument 2 on. False: the error was replied, or there is nothing to reply. */
 static bool setPairs(ctx *c, int64_t *created_count) {
     hotCheck(c->argc >= 3);
     if (c->argc % 2 == 1) {
@@ -76,23 +97,15 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     robj *o;
     if (jobStartChange(c, (uint64_t)c->argc / 2) || !hashFindWrite(c, &o)) return false;
     packLimits most = hashLimits();
-    uint64_t replaced = 0;
-    bool is_new = !o;
-    size_t count = (size_t)c->argc - 2, part = 0;
-    if (unlikely(c->flags & CTX_SLICED)) /* the form that all pairs need, as in one piece */
-        o = hashPrepare(is_new ? hashNew(c->argv[1]) : o, c->argv + 2, count, &most);
-    for (size_t at = 0; at < count; at += part) {
-        hashSetCounts counts;
-        if (at && jobIsDue(c, (unsigned)part / 2) && !collectionSuspend(c, 1, &o, is_new))
-            return false;
-        part = 2 * jobPart(c, (count - at) / 2);
-        o = hashSetPairs(o, c->argv[1], c->argv + 2 + at, part, c->look, &most, &counts);
-        *created_count += (int64_t)counts.created;
-        replaced += counts.replaced_expired;
+    hashSetCounts counts = {0};
+    if (unlikely(c->flags & CTX_SLICED)) {
+        if (!setInSlices(c, o, &counts)) return false;
+    } else {
+        o = hashSetPairs(o, c->argv[1], c->argv + 2, (size_t)c->argc - 2, c->look, &most, &counts);
+        collectionPlace(c, 1, o);
     }
-    if (unlikely(c->flags & CTX_SLICED) && is_new) o = hashFindShape(o);
-    collectionPlaceLast(c, 1, o, is_new);
-    hashNoteReplaced(c, replaced);
+    *created_count = (int64_t)counts.created;
+    hashNoteReplaced(c, counts.replaced_expired);
     collectionChanged(c, c->argv[1], &eventHset, (uint64_t)(c->argc - 2) / 2);
     return true;
 }

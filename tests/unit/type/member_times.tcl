@@ -224,7 +224,10 @@ start_server {tags {set zset tls:skip} overrides {repl-diskless-sync-delay 0}} {
         set rem [expr {$x eq "s" ? "SREM" : "ZREM"}]
         set add [expr {$x eq "s" ? {sadd k gone} : {zadd k 1 gone}}]
         expired_members $x stays gone
+        set us [lindex [r config get command-slice-us] 1]
+        r config set command-slice-us 0 ;# a job removes what has expired in its first slice, on its own
         assert_equal [list MULTI [list $rem k gone] $add EXEC] [propagated {add $x k gone}]
+        r config set command-slice-us $us
         assert_equal {-1 2} [list [r ${x}ttl k members 1 gone] [r ${x}card k]]
         expired_members $x stays {gone too}
         r config resetstat
