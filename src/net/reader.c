@@ -283,6 +283,11 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     return run->status == REQUEST_BATCH_FULL || (run->count && run->pos < run->len);
 }
 
+/* True if input is kept, whose size has a limit. */
+static bool keepsInput(const client *cl) {
+    return cl->in_len | (uintptr_t)cl->parser.partial | (uintptr_t)cl->session.multi;
+}
+
 /* Ends the run for this turn: nothing of it remains in the arena. */
 static void endRun(inputRun *run) {
     client *cl = run->cl;
@@ -295,7 +300,8 @@ static void endRun(inputRun *run) {
     }
     keepRest(run);
     limitsRecount(cl);
-    if (limitsCheckInput(cl) || listHas(&cl->closing)) return;
+    if (unlikely(keepsInput(cl)) && limitsCheckInput(cl)) return;
+    if (listHas(&cl->closing)) return;
     if (unlikely(!cl->conn.on_read) && !(s->flags & SESSION_PAUSED) && readerStart(cl) != OK)
         clientCloseLater(cl);
 }
