@@ -321,20 +321,21 @@ static requestStep readArray(requestInput *in) {
 
 /* Overhead of a blob. The block sizes including header are powers of two, because the allocator
  * serves those without waste. */
-enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1, LARGE_GROWTH = 8 };
+enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1, LARGE_GROWTH = 8, LARGE_FAST = 128 * 1024 };
 _Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
 
 /* Makes space for at least one more byte, after `arrived` bytes. A block has at most the announced
- * length, and at most LARGE_GROWTH times what has arrived: to announce a length costs little, and
- * an argument is copied seldom while its block grows. An argument that two of the smallest blocks
- * would hold gets one block from the start. */
+ * length: to announce a length costs little, and an argument is copied seldom while its block
+ * grows. The first blocks have LARGE_GROWTH times what has arrived, those beyond LARGE_FAST twice.
+ * An argument that two of the smallest blocks would hold gets one block from the start. */
 static bool largeReserve(requestPartial *s, requestLarge *l, size_t arrived) {
     size_t announced = (size_t)s->bulk;
     blob *block = l->bytes;
     if (block == NULL && announced <= 2 * REQUEST_LARGE_ARG - BLOB_OVERHEAD) {
         block = blobTryNew(announced);
     } else if (block == NULL || block->len == block->cap) {
-        size_t most = sizePowerOfTwo(arrived) * LARGE_GROWTH;
+        size_t most = sizePowerOfTwo(arrived);
+        most *= most < LARGE_FAST ? LARGE_GROWTH : 2;
         size_t room = sizeMin(announced, sizeMax(most, REQUEST_LARGE_ARG) - BLOB_OVERHEAD);
         block = block ? blobTryReserve(block, room) : blobTryNew(room);
     }

@@ -104,9 +104,9 @@ requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos
 
 /* Where to store the next bytes from the socket while a large argument is incomplete: up to `*cap`
  * bytes at the returned address. Otherwise returns NULL and sets *cap to 0: read into the buffer.
- * The block has at most 16 times the bytes that have arrived (16 KB at least); that of a trusted
- * sender has the announced length. NULL also if memory is exhausted: requestParse() returns
- * REQUEST_BAD. */
+ * The block has at most 16 times the bytes that have arrived (16 KB at least), beyond 512 KB twice;
+ * that of a trusted sender has the announced length. NULL also if memory is exhausted:
+ * requestParse() returns REQUEST_BAD. */
 char *requestParserTail(requestParser *p, size_t *cap);
 /* Bytes missing from the large argument. If requestParserTail() has space for all of them, one
  * readv() may read the bytes after it into the buffer at *len. */

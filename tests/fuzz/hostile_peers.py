@@ -328,7 +328,8 @@ def hostile_target(rig):
 
 def hostile_slots(rig):
     rng = rig.rng
-    server, client = rig.start("--cluster-enabled", "yes")
+    bus_port, guard = reserve_port()  # the guard lasts until this function ends
+    server, client = rig.start("--cluster-enabled", "yes", "--cluster-port", str(bus_port))
     client.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
     settle("the cluster is not up", lambda: b"cluster_state:ok" in client.ask("CLUSTER", "INFO"))
     own = client.ask("CLUSTER", "MYID").decode()
