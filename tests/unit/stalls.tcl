@@ -110,7 +110,8 @@ start_server {tags {stalls} overrides {enable-debug-command yes save {}}} {
 
     test {a replica hides them in the same way} {
         fill_expired
-        start_server {overrides {enable-debug-command yes save {} tls-replication yes}} {
+        set tls [expr {$::tls_folder eq "" ? "" : "tls-replication yes"}]
+        start_server [list overrides "enable-debug-command yes save {} $tls"] {
             r replicaof [srv -1 host] [srv -1 port]
             wait_for_condition 1200 50 {[info_field master_link_status] eq "up"}
             set held [info_field expiry_requests_held]
