@@ -18,6 +18,7 @@
 #include "cluster/cluster.h"
 #include "cluster/migrate_link.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "format/aof_reader.h"
@@ -164,6 +165,7 @@ static void stopObserving(migration *m) {
 static void pauseWrites(migration *m) {
     m->paused = true;
     pausing++;
+    (void)jobEndChanges(); /* a change that has begun has its effect before */
     pauseBegin(PAUSE_FOR_SLOT_MIGRATION, PAUSE_WRITES, engineHot.now_ms + m->timeout_ms);
 }
 

@@ -28,6 +28,7 @@
 #include "cluster/shared_state.h"
 #include "cluster/slot_stats.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "io/net_addr.h"
@@ -542,6 +543,7 @@ static void slotsLost(void *arg) {
 static void pauseWrites(void *arg, int64_t until_ms) {
     (void)arg;
     if (until_ms) {
+        (void)jobEndChanges(); /* a change that has begun has its effect before */
         pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, clockWallMs() + (until_ms - serverBusNowMs()));
     } else {
         pauseEnd(PAUSE_FOR_FAILOVER);

@@ -6,6 +6,7 @@
 #include "cluster/slot_pause.h"
 
 #include "base/base.h"
+#include "engine/job.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"
 
@@ -34,6 +35,7 @@ void slotPauseSet(slotPauseCause cause, const slotMask *slots, int64_t end_ms) {
     check(end_ms > 0);
     paused[cause] = *slots;
     pauseSelect(isPaused);
+    (void)jobEndChanges(); /* a change that has begun has its effect before */
     pauseBegin(reasonOf(cause), PAUSE_SOME, end_ms);
 }
 

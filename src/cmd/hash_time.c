@@ -245,13 +245,14 @@ void hgetexCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ HSETEX */
 
-static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const itemList *f) {
-    hotCheck(!o || objectType(o) == TYPE_HASH);
-    if ((given & OPT_NX && o) || (given & OPT_XX && !o)) return false;
+/* False also if the command has to return at once: its reply is dropped then. */
+static bool setIsAllowed(ctx *c, robj **o, uint32_t given, const itemList *f) {
+    hotCheck(!*o || objectType(*o) == TYPE_HASH);
+    if ((given & OPT_NX && *o) || (given & OPT_XX && !*o)) return false;
     if (!(given & (OPT_FNX | OPT_FXX))) return true;
     for (int64_t i = 0; i < f->size; i++) {
-        bool exists = o && hashTime(o, itemAt(c, f, i), c->look) != HASH_NO_FIELD;
-        if (exists == (bool)(given & OPT_FNX)) return false;
+        bool exists = *o && hashTime(*o, itemAt(c, f, i), c->look) != HASH_NO_FIELD;
+        if (exists == (bool)(given & OPT_FNX) || !goOn(c, o)) return false;
     }
     return true;
 }
@@ -264,6 +265,7 @@ static void setAndDelete(ctx *c, robj *o, const itemList *f) {
     int64_t count = 0;
     for (int64_t i = 0; o && i < f->size; i++) {
         if (hashDelete(&o, itemAt(c, f, i), lookAtAll())) gone[count++] = itemAt(c, f, i);
+        if (!goOn(c, &o)) goto done;
     }
     dbCountExpiredFields(c->db, (uint64_t)f->size);
     if (o) {
@@ -281,6 +283,7 @@ static void setAndDelete(ctx *c, robj *o, const itemList *f) {
         ctxKeyEvent(c, c->argv[1], &eventHexpired);
         if (!o) ctxKeyEvent(c, c->argv[1], &eventDel);
     }
+done:
     memFree(gone);
 }
 
@@ -344,7 +347,7 @@ void hsetexCommand(ctx *c) {
         return;
     }
     if (!itemsOptionTime(c, &options, &time_ms)) return;
-    bool allowed = setIsAllowed(c, o, options.given, &f);
+    bool allowed = setIsAllowed(c, &o, options.given, &f);
     if (allowed && options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
         setAndDelete(c, o, &f);
     } else if (allowed) {

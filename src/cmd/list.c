@@ -46,9 +46,10 @@ static void push(ctx *c, bool front, bool only_existing) {
     listLimits most = listLimitsNow();
     o = listPrepare(o ? o : listNew(c->argv[1]), texts, count, &most);
     for (size_t at = 0, part; at < count; at += part) {
-        if (at && jobIsDue(c, 1) && !collectionSuspend(c, 1, &o, is_new)) return;
         part = jobPart(c, count - at);
         o = listPush(o, texts + at, part, front);
+        if (at + part == count) break;
+        if (jobIsDue(c, (unsigned)part) && !collectionSuspend(c, 1, &o, is_new)) return;
     }
     int64_t length = (int64_t)listLength(o);
     collectionPlaceLast(c, 1, o, is_new);

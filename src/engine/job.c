@@ -202,8 +202,8 @@ bool jobPause(unsigned elements) {
     job *j = (job *)jobs.running;
     check(j != NULL);
     if (j->is_unwanted) return true;
+    if (j->in_place) return false; /* it is suspended, and counted, where its keys are stored */
     j->visited += elements;
-    if (j->in_place) return false; /* it is suspended where its keys are stored */
     if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
     j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
     if (!jobs.cuts_all && clockTicks() < j->slice_end) return false;
@@ -744,6 +744,11 @@ bool jobStores(const session *s) {
     if (!jobIsOf(s)) return false;
     const job *j = blockStateOf(s);
     return j->stores && (!j->has_ended || j->again);
+}
+
+bool jobIsChange(const session *s) {
+    if (!jobIsOf(s)) return false;
+    return ((const job *)blockStateOf(s))->in_place;
 }
 
 void jobSetPaused(bool paused) {

@@ -114,6 +114,8 @@ typedef struct jobProgress jobProgress; /* defined in session_report.h */
 bool jobProgressOf(const session *s, jobProgress *out);
 /* True if that job stores a result, or changes keys, and has not done so yet. */
 bool jobStores(const session *s);
+/* True if that job changes keys in place: it is run to its end whatever becomes of the session. */
+bool jobIsChange(const session *s);
 /* While paused, jobs stay where they are after their first slice, a short one. For tests. */
 void jobSetPaused(bool paused);
 /* Fields of INFO stats. */

@@ -145,7 +145,8 @@ const gate jobGate = {
  * | commands of EXEC, scripts and modules, a request that | this gate runs the job to its end     |
  * | was woken, a stream, a file; SORT with BY, FLUSHALL   |                                       |
  * | a module opens it; a fork, a snapshot, a save, a      | jobEndChanges(), jobEndChangesOf()    |
- * | pause, a demotion, DEBUG                              |                                       |
+ * | pause after which nothing may be written, a demotion, |                                       |
+ * | DEBUG                                                 |                                       |
  * | tables are removed or exchanged                       | the same, as the store tells          |
  * | expiry and eviction                                   | leave it alone                        |
  * | something removes it nevertheless                     | the command runs again afterwards     |

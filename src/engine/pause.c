@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
-#include "engine/job.h"
 #include "engine/keyspace.h"
 #include "engine/timer.h"
 #include "engine/transaction.h"
@@ -56,7 +55,6 @@ static void isOver(engineTimer *t) {
 
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
     hotCheck(threadIsMain());
-    (void)jobEndChanges(); /* a change that has begun has its effect before */
     if (pause.pauses[reason].scope == PAUSE_NONE) pause.pauses[reason].number = ++pause.begun;
     if (pause.pauses[reason].scope < scope) pause.pauses[reason].scope = scope;
     if (pause.pauses[reason].end_ms < end_ms) pause.pauses[reason].end_ms = end_ms;

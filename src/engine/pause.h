@@ -33,7 +33,9 @@ typedef enum pauseScope { PAUSE_NONE, PAUSE_SOME, PAUSE_WRITES, PAUSE_ALL } paus
 extern const gate pauseGate;
 
 /* Starts a pause or extends the one of that reason: its end is never moved forward and its scope
- * never weakened. `end_ms` is wall time. */
+ * never weakened. `end_ms` is wall time. Changes in slices that have begun go on (engine/job.h): a
+ * pause after which no write may follow calls jobEndChanges() before. One that only limits how fast
+ * keys change may begin within a lookup, the result of which jobEndChanges() would invalidate. */
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms);
 /* Which requests that may write PAUSE_SOME holds back. What it holds back may have changed: held
  * requests are asked about again. There must be one before PAUSE_SOME begins. */

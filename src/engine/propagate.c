@@ -32,7 +32,8 @@ static struct {
     int depth;
     uint32_t unusual; /* UNIT_ */
     propagateEndProc *at_end;
-    uint64_t units; /* handed over */
+    uint64_t units;               /* handed over */
+    propagateNoteProc *note_also; /* NULL: none */
 } queue;
 
 static inline queued *push(void) {
@@ -242,7 +243,13 @@ static void noteChange(session *s) {
     }
 }
 
-void propagateNoteAll(session *s) { noteChange(s); }
+void propagateSetNoteProc(propagateNoteProc *note) { queue.note_also = note; }
+
+void propagateNoteAll(session *s) {
+    hotCheck(threadIsMain());
+    noteChange(s);
+    if (queue.note_also) queue.note_also(s);
+}
 
 uint64_t propagateNumberOf(const session *s) {
     return (uint64_t)(uintptr_t)sessionSlotGet(s, changeSlot());

@@ -60,5 +60,8 @@ uint64_t propagateCount(void);
 uint64_t propagateNumberOf(const session *s);
 /* As if the session had made all changes so far: others have made them for it. */
 void propagateNoteAll(session *s);
+/* Registers a function of a layer above, which notes the same in its own measure. */
+typedef void propagateNoteProc(session *s);
+void propagateSetNoteProc(propagateNoteProc *note);
 
 #endif

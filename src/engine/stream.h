@@ -32,7 +32,7 @@ void streamBegin(session *s, const char *buf, size_t from, const request *reques
 /* After executeRun(): the first `ran` requests have run, were refused or were queued. If the
  * session is blocked, the last of them is a job that has no effect so far. */
 void streamEnd(session *s, int ran);
-/* After the end of that job: its bytes count as applied. */
+/* After the end of that job: its bytes count as applied. Within the run: with those of the run. */
 void streamWaited(session *s);
 /* The buffer up to offset `to` holds no further request to be run, only blank lines. They count
  * with the next request. */

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/deliver.h"
+#include "engine/job.h"
 #include "engine/session_priv.h"
 #include "engine/transaction.h"
 
@@ -76,8 +77,14 @@ void userLeaveSession(session *s) {
     user *other = userFind(SLICE("default"));
     bool stays =
         s->flags & SESSION_NODE_LINK && other && other != s->user && !sessionIsExecuting(s);
-    if (stays && s->flags & SESSION_BLOCKED)
-        stays = blockEnd(s, SLICE("NOPERM The user was removed while the command was executed"));
+    if (stays && s->flags & SESSION_BLOCKED) {
+        /* A change that has begun is completed. */
+        slice error =
+            jobIsChange(s)
+                ? SLICE("UNKNOWN The command may have been executed: its user was removed")
+                : SLICE("NOPERM The user was removed while the command was executed");
+        stays = blockEnd(s, error);
+    }
     if (!stays) {
         userCloseSession(s);
         return;

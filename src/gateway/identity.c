@@ -19,7 +19,6 @@
 #include "gateway/gateway.h"
 #include "gateway/procs.h"
 #include "pubsub/pubsub.h"
-#include "repl/repl.h"
 
 typedef struct gatewayLink {
     busSecret secret;
@@ -136,7 +135,6 @@ bool identityIsLink(ctx *c) {
 /* GATEWAY CHANGED: WAIT of this connection waits for all changes so far. */
 void gatewayChangedCommand(ctx *c) {
     if (!identityIsLink(c)) return;
-    replNoteOffset(c->who);
     propagateNoteAll(c->who);
     replyOk(c);
 }

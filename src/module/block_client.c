@@ -13,7 +13,6 @@
 #include "engine/stats.h"
 #include "module/main_queue.h"
 #include "module/timers.h"
-#include "repl/repl.h"
 #include "store/store.h"
 
 /* Instead of leaving the client without a reply. */
@@ -141,7 +140,6 @@ static void appendReplies(blockedClient *b, ctx *c) {
 static void noteChanges(session *s) {
     if (!engineHot.sinks) return;
     propagateNoteAll(s);
-    replNoteOffset(s);
 }
 
 /* The reply at the end of the wait. */

@@ -268,6 +268,7 @@ void clientPauseCommand(ctx *c) {
     }
     int64_t end_ms;
     if (!timeoutArg(c, 2, &end_ms)) return;
+    (void)jobEndChanges(); /* a change that has begun has its effect before */
     pauseBegin(PAUSE_BY_COMMAND, scope, end_ms);
     replyOk(c);
 }

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
@@ -88,6 +89,7 @@ static void envChanged(void *arg, failoverState state) {
     if (state == FAILOVER_NONE) {
         pauseEnd(PAUSE_FOR_FAILOVER);
     } else {
+        (void)jobEndChanges(); /* a change that has begun has its effect before */
         pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, INT64_MAX); /* the state machine ends it */
     }
 }

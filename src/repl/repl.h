@@ -29,7 +29,4 @@ typedef struct replMemory {
 } replMemory;
 void replMeasure(replMemory *out);
 
-/* WAIT of this session waits for all changes so far: others have made them for it. */
-void replNoteOffset(session *s);
-
 #endif

@@ -377,8 +377,20 @@ static void append(const propagated *p, const slice *spans, int count) {
     primaryAppend(&replicas.primary, spans, count);
 }
 
+/* WAIT of this session waits for all changes so far. */
+static void noteOffset(session *s) {
+    if (!replicas.primary.stream) return;
+    int index = offsetSlot();
+    void *offset = (void *)(intptr_t)replicas.primary.stream->history.offset;
+    if (likely(s->slots != NULL) && likely(index < s->slots->count)) {
+        s->slots->at[index] = offset;
+    } else {
+        sessionSlotSet(s, index, offset);
+    }
+}
+
 static int64_t noteTaken(void) {
-    if (engineHot.current) replNoteOffset(engineHot.current->who);
+    if (engineHot.current) noteOffset(engineHot.current->who);
     return replicas.primary.stream->history.offset;
 }
 
@@ -406,17 +418,6 @@ int64_t replicasTake(const propagated *p) {
 
 static void take(const propagated *p) { (void)takeAsIs(p); /* the result is not needed */ }
 static void takeRedis(const propagated *p) { (void)takeForRedis(p); /* the same */ }
-
-void replNoteOffset(session *s) {
-    if (!replicas.primary.stream) return;
-    int index = offsetSlot();
-    void *offset = (void *)(intptr_t)replicas.primary.stream->history.offset;
-    if (likely(s->slots != NULL) && likely(index < s->slots->count)) {
-        s->slots->at[index] = offset;
-    } else {
-        sessionSlotSet(s, index, offset);
-    }
-}
 
 const sink replicasSink = {.name = "replicas", .take = take, .targets = PROPAGATE_REPLICAS};
 const sink replicasRedisSink = {
@@ -584,4 +585,5 @@ void replicasInit(void) {
     sessionReportAddProc(report);
     netSetReplicaEnd(connectionEnds);
     engineSetReplicationProcs(&debug_procs);
+    propagateSetNoteProc(noteOffset);
 }

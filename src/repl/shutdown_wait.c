@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "engine/job.h"
 #include "engine/pause.h"
 #include "psync/primary_peer.h"
 #include "repl/replicas.h"
@@ -52,6 +53,7 @@ status shutdownWaitForReplicas(uint32_t flags, reason *why) {
     if (!(flags & SHUTDOWN_NOW) && replicasLag(p)) {
         if (!waiting || pauseNow() == PAUSE_NONE) {
             logNotice("Waiting for replicas before shutting down.");
+            (void)jobEndChanges(); /* a change that has begun has its effect before */
             pauseBegin(PAUSE_FOR_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
             primaryWantAcks(p); /* once: each request for one makes the stream longer */
         }

@@ -52,6 +52,36 @@ start_cluster [list 3 0 [list tags {cluster needs:config tls:skip} overrides [li
         r acl deluser alice
     }
 
+    test {a change in slices whose user is removed is completed, and the client is not told that it was refused} {
+        foreach i {0 1} {r -$i acl setuser carol on >pw ~* &* +@all}
+        set c [gateway]
+        $c auth carol pw
+        set key [key_of 1 sliced]
+        set members {}
+        for {set i 0} {$i < 600} {incr i} {lappend members m:$i}
+        assert_equal 601 [$c sadd $key more {*}$members]
+        r -1 config set command-slice-us 10
+        r -1 debug pause-jobs 1
+        $c -send srem $key {*}$members
+        wait_for_condition 600 50 {[string match "*\njobs_running:1\r*" [r -1 info stats]]}
+        r -1 acl deluser carol
+        assert_error "UNKNOWN The command may have been executed: its user was removed" {$c -read}
+        assert_equal more [r -1 smembers $key]
+        assert_error "NOPERM The node*" {$c get $key}
+        # Another kind of job has changed nothing.
+        foreach i {0 1} {r -$i acl setuser carol on >pw ~* &* +@all}
+        r -1 debug pause-jobs 0
+        assert_equal 600 [$c sadd $key {*}$members]
+        r -1 debug pause-jobs 1
+        $c -send sunionstore $key $key
+        wait_for_condition 600 50 {[string match "*\njobs_running:1\r*" [r -1 info stats]]}
+        r -1 acl deluser carol
+        assert_error "NOPERM *" {$c -read}
+        r -1 debug pause-jobs 0
+        r -1 config set command-slice-us 500
+        r acl deluser carol
+    }
+
     test {of a long name of a client the owner is told the beginning} {
         set c [gateway]
         set name begin[string repeat x 100000]

@@ -177,10 +177,10 @@ start_server [list overrides $settings] {
         }
     }
 
-    test {a command of the stream that fails at the replica, and a source that has expired there} {
+    test {a source that has expired in the middle} {
         r set d old
         r pexpire s 300
-        held {sunionstore d s z2}
+        held {sunionstore d s}
         wait_for_condition 600 20 {[r exists s] == 0}
         all_have
         fill
@@ -216,6 +216,38 @@ start_server [list overrides $settings] {
         link_is up -2
         same_data -0 -1 -2
         assert_equal 5000 [r -1 scard d]
+    }
+
+    test {a command of the stream that fails at the replica, in its first slice or later} {
+        foreach {behaviour count at} {ignore 50 0 ignore 5000 4999 stop 50 0 stop 5000 4999} {
+            set what "$behaviour, $count"
+            r -1 config set propagation-error-behavior $behaviour
+            r del l d before after
+            set numbers {}
+            for {set i 0} {$i < $count} {incr i} {lappend numbers $i}
+            r rpush l {*}$numbers
+            same_data -0 -1 -2
+            set errors [field -1 master_stream_errors]
+            r -1 config set replica-read-only no
+            r -1 lset l $at abc
+            r -1 config set replica-read-only yes
+            r -write [resp::encode {set before 1}][resp::encode {sort l store d}][resp::encode {set after 1}]
+            assert_equal [list OK $count OK] [list [r -read] [r -read] [r -read]] $what
+            field_is -1 master_stream_errors [expr {$errors + 1}]
+            if {$behaviour eq "ignore"} {
+                same_offset -0 -1
+                assert_equal {1 0 1} [list [r -1 exists before] [r -1 exists d] [r -1 exists after]] $what
+                assert_equal abc [r -1 lindex l $at]
+                r del l d
+            } else {
+                wait_for_condition 600 50 {[string match "*\nmaster_link_stopped:a command failed*" [r -1 info replication]]}
+                assert_equal {1 0 0} [list [r -1 exists before] [r -1 exists d] [r -1 exists after]] $what
+                r -1 replicaof [srv host] [srv port]
+                link_is up -1
+                link_is up -2
+            }
+            same_data -0 -1 -2
+        }
     }
 }
 }

@@ -160,9 +160,37 @@ start_server [list tags {rdb} overrides $inline] {
         free_of_temporary_files
     }
 
+    test {the disk stands still: the write that begins the pause does not end changes in slices (its lookup stays valid)} {
+        r flushall
+        r config set command-slice-us 10
+        r debug populate 3000 key 10000
+        set name [srv dir]/temp-[srv pid].3.rdb
+        exec mkfifo $name
+        r bgsave
+        r debug pause-jobs 1
+        set members {}
+        for {set i 0} {$i < 600} {incr i} {lappend members m:$i}
+        set job [connect]
+        $job -send sadd new {*}$members
+        info_is jobs_running 1
+        set writer [connect]
+        for {set i 0} {$i < 3000} {incr i} {$writer -send append key:$i new}
+        wait_for_condition 500 20 {[info_field paused_reason] eq "snapshot_in_progress"}
+        assert_equal 1 [info_field jobs_running]
+        r debug pause-jobs 0
+        assert_equal 600 [$job -read]
+        assert_equal snapshot_in_progress [info_field paused_reason]
+        exec cat $name > [srv dir]/drained &
+        for {set i 0} {$i < 3000} {incr i} {assert_equal 10003 [$writer -read]}
+        info_is rdb_bgsave_in_progress 0
+        assert_equal {600 none} [list [r scard new] [info_field paused_reason]]
+        free_of_temporary_files
+        r config set command-slice-us 500
+    }
+
     test {the disk stands still: a snapshot is given up beyond the limit, or by BGSAVE CANCEL} {
         r config set snapshot-excess-action cancel
-        foreach way {limit command} number {3 4} {
+        foreach way {limit command} number {4 5} {
             r flushall
             r debug populate 3000 key 10000
             set name [srv dir]/temp-[srv pid].$number.rdb

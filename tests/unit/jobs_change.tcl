@@ -57,7 +57,10 @@ proc changes {} {
         timed [list hpersist k fields 400 {*}$some] timed [list hgetdel k fields 500 {*}$others] \
         h [list hgetdel k fields 600 {*}[names 0 600]] h [list hgetex k pxat 4000000000000 fields 400 {*}$some] \
         h [list hgetex k pxat 1 fields 400 {*}$some] timed [list hgetex k persist fields 400 {*}$some] \
-        none [list hsetex k pxat 4000000000000 fields 400 {*}[paired $some]] timed [list hsetex k keepttl fields 500 {*}[paired $others]]]
+        none [list hsetex k pxat 4000000000000 fields 400 {*}[paired $some]] timed [list hsetex k keepttl fields 500 {*}[paired $others]] \
+        h [list hsetex k fnx fields 400 {*}[paired [names 600 1000]]] \
+        timed [list hsetex k fxx pxat 4000000000000 fields 400 {*}[paired $some]] timed [list hsetex k pxat 1 fields 500 {*}[paired $others]] \
+        h [list hsetex k fxx pxat 1 fields 600 {*}[paired [names 0 600]]]]
 }
 
 proc prepare {from} {
@@ -125,6 +128,29 @@ start_server {tags {jobs} overrides {enable-debug-command yes save {}}} {
             assert_equal $results(0) $results(1) [about $words]
         }
         r config set command-slice-us 10
+    }
+
+    test {a condition that the last field does not meet} {
+        foreach {condition fields} [list fnx [names 1000 1400] fxx [names 0 400]] last {name:599 name:1000} {
+            prepare h
+            set digest [r debug digest-value k]
+            set c [held [list hsetex k $condition fields 401 {*}[paired $fields] $last v]]
+            assert_equal 0 [finish $c]
+            assert_equal $digest [r debug digest-value k]
+            $c -close
+        }
+    }
+
+    test {elements that are replied and removed count once} {
+        foreach {from words} [list l {lpop k 400} l {rpop k 500} z {zpopmin k 400} l [list rpush k {*}[names 0 400]]] {
+            prepare $from
+            set c [held $words]
+            assert {[regexp {job-visited=(\d+)} [r client list] all visited]}
+            # The next part is a look at the clock later.
+            assert_equal 64 $visited [about $words]
+            finish $c
+            $c -close
+        }
     }
 
     test {readers and writers of the key wait, and see the whole change} {
