@@ -56,6 +56,7 @@ struct gatewayPeer {
     conn conn;
     peerState state;
     bool is_proven;
+    bool leads_here;         /* to this node: it tells its own clients of changes without a link */
     bool is_broken;          /* to be closed when nothing uses it */
     bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
     bool tracks;             /* the node tracks keys for it */
@@ -183,8 +184,11 @@ static void beginChange(gatewayPeer *p, const gatewayCall *c) {
     check(p->changes > 0);
 }
 
-/* User, database and protocol are sent again before the next request. */
+/* User, database and protocol are sent again before the next request: the other end may have no
+ * user any more. On a link without proof an error changes nothing of them, and the user who is
+ * logged in may lack the right to SELECT or HELLO. */
 static void forgetContext(gatewayPeer *p) {
+    if (!p->is_proven) return;
     p->db_id = -1;
     p->proto = 0;
 }
@@ -193,7 +197,7 @@ static void forgetContext(gatewayPeer *p) {
  * before the node became an owner, or before there were prefixes. */
 static void tellPrefixes(gatewayPeer *p) {
     str request = STR_EMPTY;
-    if (p->knows_prefixes || p->telling_prefixes) return;
+    if (p->knows_prefixes || p->telling_prefixes || p->leads_here) return;
     if (p->state != PEER_READY || !p->is_proven || p->is_alone) return;
     if (!cachingAllPrefixes(&request)) return;
     outbufAppend(&p->out, request.ptr, request.len);
@@ -595,6 +599,7 @@ static gatewayPeer *openPeer(const clusterNode *n, bool alone) {
     p->reader.skip = true;
     p->proto = 2; /* and database 0, as any connection begins */
     p->is_alone = p->is_taken = alone;
+    p->leads_here = clusterIsMyself(n);
     p->used_ms = engineHot.now_ms;
     connInit(&p->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
     bool works = !tls || netTlsConnect(&p->conn, strText(&n->ip)) == OK;
@@ -675,7 +680,7 @@ static void stopTracking(gatewayPeer *p, const clusterNode *to) {
     bool had_prefixes = p->knows_prefixes;
     p->tracks = p->knows_prefixes = false;
     cachingLinkEnded();
-    if (had_prefixes) cachingNoPrefixes(to);
+    if (had_prefixes && !clusterIsMyself(to)) cachingNoPrefixes(to);
 }
 
 void peersTick(void) {
