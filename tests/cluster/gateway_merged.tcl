@@ -565,6 +565,26 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         assert_equal 0 [r -4 dbsize]
         r config set cluster-gateway-retry-ms 5000
     }
+
+    test {WAIT is not repeated at the replica that takes over, which cannot tell what was lost} {
+        with_node 1 {continue_server}
+        cluster_wait_role 1 slave
+        wait_for_condition 600 50 {[regexp {connected_slaves:1.*state=online} [r -4 info replication]]}
+        r config set cluster-gateway-retry-ms 60000
+        set c [gateway]
+        send_signal STOP [srv -1 pid]
+        try {
+            $c set [key_of 1] lost
+            $c -send wait 1 0
+            wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -4 info clients]]}
+            with_node 4 {kill_server}
+        } finally {send_signal CONT [srv -1 pid]}
+        cluster_wait_role 1 master
+        with_node 4 {continue_server}
+        assert {[catch {$c -read} reply]}
+        assert_match "*replica*" $reply
+        r config set cluster-gateway-retry-ms 5000
+    }
 }
 
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {
@@ -587,5 +607,14 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_equal OK [$c function flush]
             for {set i 0} {$i < 3} {incr i} {assert_error "ERR Function not found" {$c fcall f 1 [key_of $i n]}}
         }
+    }
+
+    test {the error of a node that does not share functions is replied} {
+        set c [gateway]
+        set code "#!lua name=own\nredis.register_function('own', function() return 1 end)"
+        r -2 config set cluster-shared-functions no
+        r -2 function load $code
+        wait_for_condition 600 50 {[catch {$c function load $code} reply] || [r function delete own] ne "OK"}
+        assert_equal "ERR Library 'own' already exists" $reply
     }
 }
