@@ -587,6 +587,31 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
     }
 }
 
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-gateway-retry-ms 6000 repl-diskless-sync-delay 0}}} {
+    open_gateway 0
+
+    test {a primary that gives its last slot away and follows another: that one gets no command twice} {
+        for {set i 0} {$i < 3} {incr i} {r -$i cluster delslotsrange 10922 16382}
+        r -1 cluster addslotsrange 10922 16382
+        cluster_wait_agree
+        cluster_wait_ok
+        set c [gateway]
+        r -1 set [key_of 1] 1
+        r -2 client pause 100000 write
+        $c -send flushall
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -2 info clients]] && [r -1 dbsize] == 0}
+        r -1 set [key_of 1] later
+        # CLUSTER SETSLOT would wait for the end of the pause at the other one.
+        r -1 cluster setslot 16383 importing [cluster_id 2]
+        r -1 cluster setslot 16383 node [cluster_id 1]
+        cluster_wait_role 2 slave
+        wait_for_condition 600 50 {[regexp "[cluster_id 2] \[^\n\]* slave [cluster_id 1]" [r cluster nodes]]}
+        r -2 client unpause
+        assert_error "CLUSTERDOWN *" {$c -read}
+        assert_equal later [r -1 get [key_of 1]]
+    }
+}
+
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {
     open_gateway 0
 
