@@ -73,12 +73,11 @@ const char *clusterNodeAddress(const clusterNode *n) {
 
 slice clusterSlotTag(int slot) { return scanTag(slot); }
 
-const clusterNode *clusterSuccessor(const clusterNode *n) {
-    check(n);
-    if (clusterNodeVotes(n)) return n;
+const clusterNode *clusterOwnerOfShard(slice shard_id) {
+    check(shard_id.len == NODE_ID_LEN);
     for (int i = 0; i < serverMap.node_count; i++) {
-        const clusterNode *other = serverMap.nodes[i];
-        if (clusterNodeVotes(other) && clusterNodesShareShard(other, n)) return other;
+        const clusterNode *n = serverMap.nodes[i];
+        if (clusterNodeVotes(n) && memcmp(n->shard_id, shard_id.ptr, NODE_ID_LEN) == 0) return n;
     }
     return NULL;
 }

@@ -22,9 +22,8 @@ const clusterNode *clusterNodeOfId(slice id);
 const clusterNode *clusterNodeAt(slice host, int port);
 /* The primaries with slots; stores at most `max`, returns their number. */
 int clusterOwners(const clusterNode **out, int max);
-/* The owner of the slots that the node has had: itself, or the node of its shard that has taken
- * over; NULL: there is none, as it has not failed over or has given its slots away. */
-const clusterNode *clusterSuccessor(const clusterNode *n);
+/* The primary with slots of a shard; NULL: there is none. */
+const clusterNode *clusterOwnerOfShard(slice shard_id);
 /* The other nodes, primaries and replicas, that are not marked as failed, and that this node does
  * not suspect either; stores at most `max`, returns their number. */
 int clusterOthers(const clusterNode **out, int max);

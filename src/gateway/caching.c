@@ -173,13 +173,16 @@ void cachingNoPrefixes(const clusterNode *n) {
     strFree(&request);
 }
 
-static void appendTrack(str *out, int from) {
-    int count = 2 + 2 * (caching.count - from);
+int cachingPrefixesTo(uint32_t flags) { return flags & CALL_MORE ? caching.told : caching.count; }
+
+void cachingAppendPrefixes(str *out, int from, int to) {
+    int count = 2 + 2 * (to - from);
     slice *words = memNewArray(slice, (size_t)count);
     words[0] = SLICE("GATEWAY");
     words[1] = SLICE("TRACK");
-    check(from < caching.count);
-    for (int i = from; i < caching.count; i++) {
+    check(from < to);
+    check(to <= caching.count);
+    for (int i = from; i < to; i++) {
         words[2 + 2 * (i - from)] = SLICE("PREFIX");
         words[3 + 2 * (i - from)] = strSlice(&caching.prefixes[i]);
     }
@@ -205,6 +208,7 @@ static void dropPrefixes(int from) {
     for (int i = from; i < caching.count; i++) strFree(&caching.prefixes[i]);
     caching.count = from;
     if (caching.told > from) caching.told = from;
+    peersCutPrefixes(from);
 }
 
 /* Adds those of the request. False: it has no broadcast mode. */
@@ -245,7 +249,7 @@ gateVerdict cachingAdmit(ctx *c) {
     caching.told = caching.count;
     if (!addPrefixesOf(c) || caching.told == caching.count) return GATE_PASS;
     str request = STR_EMPTY;
-    appendTrack(&request, caching.told);
+    cachingAppendPrefixes(&request, caching.told, caching.count);
     caching.asker = c->who->id;
     tellOwners(strSlice(&request), caching.told ? CALL_MORE : CALL_PREFIXES);
     strFree(&request);
@@ -258,13 +262,6 @@ gateVerdict cachingAdmit(ctx *c) {
 
 void cachingRequestEnded(const session *s) {
     if (caching.asker == s->id) caching.asker = 0;
-}
-
-bool cachingAllPrefixes(str *out) {
-    if (!caching.count) return false;
-    appendTrack(out, 0);
-    check(out->len > 0);
-    return true;
 }
 
 /* ------------------------------------------------------------------ what nodes tell */

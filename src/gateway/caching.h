@@ -29,9 +29,11 @@ gateVerdict cachingAdmit(ctx *c);
 /* The request that was held is not any more. */
 void cachingRequestEnded(const session *s);
 
-/* For peers. Appends the request that tells a node all prefixes of broadcast mode; false: there are
- * none. */
-bool cachingAllPrefixes(str *out);
+/* For peers. The number of prefixes of broadcast mode that a node has to know before a call with
+ * these flags: all, with CALL_MORE those that the call itself does not have. */
+int cachingPrefixesTo(uint32_t flags);
+/* Appends the request that tells a node those from `from` to `to`, exclusive. */
+void cachingAppendPrefixes(str *out, int from, int to);
 /* Its reply has come. */
 void cachingPrefixesTold(void);
 /* A node that has prefixes is no owner of slots any more. */

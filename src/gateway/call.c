@@ -148,14 +148,31 @@ static void abandonWatch(gatewayCall *c) {
 
 /* True if the call is for a primary, or the node that takes over. */
 static bool isForPrimary(const gatewayCall *c) {
-    return c->flags & CALL_ALL_NODES && !(c->flags & (CALL_ONCE | CALL_BY_NODE));
+    return c->flags & CALL_ALL_NODES && !(c->flags & (CALL_ONCE | CALL_BY_NODE | CALL_HISTORY));
+}
+
+/* The owner of the slots that the node of the call has had: itself, or the node of the same shard
+ * that has taken over. A node that has given its slots away and become a replica is in another
+ * shard, whose primary has a call of its own: NULL. */
+static const clusterNode *findPrimary(const gatewayCall *c) {
+    const clusterNode *n = clusterNodeOfId(sliceMake(c->node_id, NODE_ID_LEN));
+    if (n && clusterNodeVotes(n)) return n;
+    const clusterNode *heir =
+        c->shard_id[0] ? clusterOwnerOfShard(sliceMake(c->shard_id, NODE_ID_LEN)) : NULL;
+    if (heir) return heir;
+    return n && n->flags & NODE_PRIMARY ? n : NULL;
 }
 
 static const clusterNode *findTarget(const gatewayCall *c) {
     if (!(c->flags & CALL_ALL_NODES)) return clusterOwner(c->slot);
-    const clusterNode *n = clusterNodeOfId(sliceMake(c->node_id, NODE_ID_LEN));
-    const clusterNode *successor = n && isForPrimary(c) ? clusterSuccessor(n) : NULL;
-    return successor ? successor : n;
+    if (isForPrimary(c)) return findPrimary(c);
+    return clusterNodeOfId(sliceMake(c->node_id, NODE_ID_LEN));
+}
+
+static void setNode(gatewayCall *c, slice id) {
+    const clusterNode *n = clusterNodeOfId(id);
+    memcpy(c->node_id, id.ptr, NODE_ID_LEN);
+    if (n) memcpy(c->shard_id, n->shard_id, NODE_ID_LEN);
 }
 
 /* Adds it to its peer, or lets it wait. */
@@ -208,7 +225,7 @@ void callStart(const callRequest *r) {
     if (r->user.len) memcpy(c->bytes, r->user.ptr, r->user.len);
     if (r->client.len) memcpy(c->bytes + r->user.len, r->client.ptr, r->client.len);
     memcpy(c->bytes + r->user.len + r->client.len, r->request.ptr, r->request.len);
-    if (r->node_id.len) memcpy(c->node_id, r->node_id.ptr, NODE_ID_LEN);
+    if (r->node_id.len) setNode(c, r->node_id);
     calls.bytes += size;
     slotCalls *s = slotOf(c);
     if (s && s->count++ && s->waiting) {

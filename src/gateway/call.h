@@ -41,6 +41,7 @@ enum {
     CALL_PREFIXES = 1u << 12, /* it has all prefixes of broadcast mode */
     CALL_MORE = 1u << 13,     /* it has some of them: the node must have the others */
     CALL_BY_NODE = 1u << 14,  /* GATEWAY ... of this node itself: it needs no user there */
+    CALL_HISTORY = 1u << 15,  /* about what its node has done: no other one can tell */
 };
 
 struct gatewayCall {
@@ -52,6 +53,7 @@ struct gatewayCall {
     int part;
     int slot; /* -1: none, of CALL_ALL_NODES */
     char node_id[40];
+    char shard_id[40]; /* of that node when the call started; empty: it was not known */
     uint32_t flags;
     int db_id;
     uint8_t proto;

@@ -54,6 +54,14 @@ static bool isAboutFunctions(const command *cmd) {
     return cmd->parent && sliceEqual(cmd->parent->name, SLICE("function"));
 }
 
+/* True if they tell each other of changes of functions. */
+static bool shareFunctions(const nodeList *owners) {
+    bool share = clusterSharesFunctions();
+    for (int i = 0; i < owners->count; i++)
+        share = share && (clusterIsMyself(owners->of[i]) || owners->of[i]->shares_functions);
+    return share;
+}
+
 gateVerdict gatewayCallAll(gatewayClient *gc, ctx *c, const route *way) {
     nodeList owners;
     if (!findOwners(c, &owners)) return GATE_REFUSED;
@@ -65,7 +73,7 @@ gateVerdict gatewayCallAll(gatewayClient *gc, ctx *c, const route *way) {
     str bytes = STR_EMPTY;
     aofPrintCommand(&bytes, c->argc, c->argv);
     /* A node may have the change of another one before the request: the library exists already. */
-    p->is_shared = isAboutFunctions(c->cmd) && clusterSharesFunctions();
+    p->is_shared = isAboutFunctions(c->cmd) && shareFunctions(&owners);
     for (int i = 0; i < owners.count; i++) {
         if (clusterIsMyself(owners.of[i])) {
             gatewayEndPart(p, c, i, c->argc, c->argv);
@@ -82,6 +90,7 @@ gateVerdict gatewayCallAll(gatewayClient *gc, ctx *c, const route *way) {
 gateVerdict gatewayCallEach(gatewayClient *gc, ctx *c, const route *way) {
     nodeList owners;
     bool waits = c->cmd->flags & CMD_BLOCKING && !(c->cmd->flags & (CMD_WRITE | CMD_READONLY));
+    const uint32_t waiting = CALL_PROVEN | CALL_READS | CALL_HISTORY;
     bool has_options = c->argc > 2 && way->merge == MERGE_SUM;
     if (has_options) {
         replyErrorFormat(c,
@@ -101,7 +110,7 @@ gateVerdict gatewayCallEach(gatewayClient *gc, ctx *c, const route *way) {
     for (int i = 0; i < owners.count; i++) {
         callRequest r = gatewayRequestOf(c, p, i);
         r.node_id = clusterNodeId(owners.of[i]);
-        r.flags |= CALL_ALL_NODES | CALL_OWN_LINK | (waits ? CALL_PROVEN | CALL_READS : 0);
+        r.flags |= CALL_ALL_NODES | CALL_OWN_LINK | (waits ? waiting : 0);
         r.extra = waits;
         r.request = strSlice(&bytes);
         callStart(&r);

@@ -56,11 +56,14 @@ struct gatewayPeer {
     conn conn;
     peerState state;
     bool is_proven;
+    bool leads_here;         /* to this node: it tells its own clients of changes without a link */
     bool is_broken;          /* to be closed when nothing uses it */
     bool is_alone, is_taken; /* used by one call at a time; it is used, or held */
     bool tracks;             /* the node tracks keys for it */
-    bool knows_prefixes;     /* the node has all prefixes of broadcast mode */
+    bool knows_prefixes;     /* the node has got prefixes of broadcast mode since it has slots */
+    int prefixes;            /* so many, the first ones, need not be sent */
     bool telling_prefixes;   /* it was sent them, and has not replied */
+    bool refuses_prefixes;   /* it tells of no changes of keys with them */
     /* The last call that was sent before them, whose reply precedes theirs; NULL: it has come. */
     const gatewayCall *before_prefixes;
     const void *holder;
@@ -183,30 +186,36 @@ static void beginChange(gatewayPeer *p, const gatewayCall *c) {
     check(p->changes > 0);
 }
 
-/* User, database and protocol are sent again before the next request. */
+/* User, database and protocol are sent again before the next request: the other end may have no
+ * user any more. On a link without proof an error changes nothing of them, and the user who is
+ * logged in may lack the right to SELECT or HELLO. */
 static void forgetContext(gatewayPeer *p) {
+    if (!p->is_proven) return;
     p->db_id = -1;
     p->proto = 0;
 }
 
-/* Tells an owner of slots the prefixes of broadcast mode, if it has not got them: the link existed
- * before the node became an owner, or before there were prefixes. */
-static void tellPrefixes(gatewayPeer *p) {
+/* Tells an owner of slots those of the first `count` prefixes of broadcast mode that it has not
+ * got: the link existed before the node became an owner, or before there were so many. */
+static void tellPrefixes(gatewayPeer *p, int count) {
     str request = STR_EMPTY;
-    if (p->knows_prefixes || p->telling_prefixes) return;
+    if (p->prefixes >= count || p->telling_prefixes || p->leads_here) return;
     if (p->state != PEER_READY || !p->is_proven || p->is_alone) return;
-    if (!cachingAllPrefixes(&request)) return;
+    cachingAppendPrefixes(&request, p->prefixes, count);
     outbufAppend(&p->out, request.ptr, request.len);
     strFree(&request);
+    p->prefixes = count;
     p->tracks = p->knows_prefixes = p->telling_prefixes = true;
     listNode *last = listLast(&p->flying);
     p->before_prefixes = last ? LIST_OWNER(last, gatewayCall, node) : NULL;
 }
 
-/* True if the reply that has come is the one to tellPrefixes(). */
-static bool takesPrefixes(gatewayPeer *p) {
+/* True if the reply that has come is the one to tellPrefixes(). A node of an older version may
+ * refuse them: what clients in broadcast mode read there is forgotten at once. */
+static bool takesPrefixes(gatewayPeer *p, slice reply) {
     if (!p->telling_prefixes || p->before_prefixes) return false;
     p->telling_prefixes = false;
+    if (reply.ptr[0] == '-') p->refuses_prefixes = true;
     cachingPrefixesTold();
     return true;
 }
@@ -219,8 +228,13 @@ static int sendTracking(gatewayPeer *p, gatewayCall *c) {
     /* Without the secret, or while a slot moves, nobody would tell of changes: caching.c. */
     c->flags &= ~(uint32_t)CALL_TRACKED;
     if (!p->is_proven || c->flags & CALL_ASKS) return 0;
-    if (c->flags & CALL_PREFIXES) p->tracks = p->knows_prefixes = true;
-    if (wanted || !p->is_alone) c->flags |= CALL_TRACKED;
+    bool has_all = c->flags & CALL_PREFIXES ||
+                   (c->flags & CALL_MORE && p->prefixes >= cachingPrefixesTo(CALL_MORE));
+    if (has_all) p->prefixes = cachingPrefixesTo(0);
+    if (has_all) p->tracks = p->knows_prefixes = true;
+    /* In broadcast mode the shared link is told, before the reply if the request has another. */
+    bool has_prefixes = !p->is_alone && !p->refuses_prefixes;
+    if (c->flags & CALL_CACHES || has_prefixes) c->flags |= CALL_TRACKED;
     if (!wanted) return 0;
     if (c->flags & CALL_CACHES) words[count++] = SLICE("CACHE");
     if (c->flags & CALL_SILENT) words[count++] = SLICE("SILENT");
@@ -242,7 +256,7 @@ static void sendCall(gatewayPeer *p, gatewayCall *c) {
     }
     /* The node may be an owner of slots before this one has heard of that. */
     bool is_at_owner = c->slot >= 0 && !(c->flags & CALL_ASKS);
-    if (is_at_owner || c->flags & CALL_MORE) tellPrefixes(p);
+    if (is_at_owner || c->flags & CALL_MORE) tellPrefixes(p, cachingPrefixesTo(c->flags));
     c->begins_at = streamEnd(p);
     c->sent_ms = engineHot.now_ms;
     c->skip = (p->is_proven ? sendContext(p, c) : 0) + c->extra;
@@ -286,7 +300,7 @@ static bool leadsToOwner(const gatewayPeer *p) {
 }
 
 static void sendQueued(gatewayPeer *p) {
-    if (leadsToOwner(p)) tellPrefixes(p);
+    if (leadsToOwner(p)) tellPrefixes(p, cachingPrefixesTo(0));
     while (p->state == PEER_READY && !listIsEmpty(&p->queued)) {
         const gatewayCall *next = LIST_OWNER(listFirst(&p->queued), gatewayCall, node);
         if (p->is_proven || knowsDatabase(p, next)) {
@@ -462,7 +476,7 @@ static void takeReply(gatewayPeer *p, slice reply) {
         takeHandshake(p, reply);
         return;
     }
-    if (takesPrefixes(p)) return;
+    if (takesPrefixes(p, reply)) return;
     listNode *first = listFirst(&p->flying);
     if (!first) {
         endLink(p, "it has sent what was not asked for");
@@ -595,6 +609,7 @@ static gatewayPeer *openPeer(const clusterNode *n, bool alone) {
     p->reader.skip = true;
     p->proto = 2; /* and database 0, as any connection begins */
     p->is_alone = p->is_taken = alone;
+    p->leads_here = clusterIsMyself(n);
     p->used_ms = engineHot.now_ms;
     connInit(&p->conn, tls ? &connTls : &connTcp, engineLoop(), fd, CONN_CONNECTING);
     bool works = !tls || netTlsConnect(&p->conn, strText(&n->ip)) == OK;
@@ -673,9 +688,10 @@ gatewayCall *peerTakeBack(const void *owner) {
  * calls under way, and goes on. */
 static void stopTracking(gatewayPeer *p, const clusterNode *to) {
     bool had_prefixes = p->knows_prefixes;
-    p->tracks = p->knows_prefixes = false;
+    p->prefixes = 0;
+    p->tracks = p->knows_prefixes = p->refuses_prefixes = false;
     cachingLinkEnded();
-    if (had_prefixes) cachingNoPrefixes(to);
+    if (had_prefixes && !clusterIsMyself(to)) cachingNoPrefixes(to);
 }
 
 void peersTick(void) {
@@ -692,10 +708,19 @@ void peersTick(void) {
         } else if (!has_calls && engineHot.now_ms - p->used_ms > IDLE_MS) {
             endLink(p, "it was not used");
         } else if (clusterNodeVotes(to)) {
-            tellPrefixes(p);
+            tellPrefixes(p, cachingPrefixesTo(0));
         } else if (p->tracks && !p->telling_prefixes) {
             stopTracking(p, to);
         }
+    }
+}
+
+void peersCutPrefixes(int count) {
+    list *all = allPeers();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        gatewayPeer *p = LIST_OWNER(n, gatewayPeer, all);
+        if (p->prefixes > count) p->prefixes = count;
+        if (!count) p->refuses_prefixes = false;
     }
 }
 

@@ -38,6 +38,8 @@ bool peerIsFull(const gatewayPeer *p);
 void peersFlush(void);
 /* Closes links of nodes that have failed or are not known any more, and idle ones. */
 void peersTick(void);
+/* Of the prefixes of broadcast mode only the first ones hold: others are told when they are new. */
+void peersCutPrefixes(int count);
 void peersCloseAll(void);
 /* Lines of INFO. */
 void peersPrint(str *out);

@@ -565,6 +565,51 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         assert_equal 0 [r -4 dbsize]
         r config set cluster-gateway-retry-ms 5000
     }
+
+    test {WAIT is not repeated at the replica that takes over, which cannot tell what was lost} {
+        with_node 1 {continue_server}
+        cluster_wait_role 1 slave
+        wait_for_condition 600 50 {[regexp {connected_slaves:1.*state=online} [r -4 info replication]]}
+        r config set cluster-gateway-retry-ms 60000
+        set c [gateway]
+        send_signal STOP [srv -1 pid]
+        try {
+            $c set [key_of 1] lost
+            $c -send wait 1 0
+            wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -4 info clients]]}
+            with_node 4 {kill_server}
+        } finally {send_signal CONT [srv -1 pid]}
+        cluster_wait_role 1 master
+        with_node 4 {continue_server}
+        assert {[catch {$c -read} reply]}
+        assert_match "*replica*" $reply
+        r config set cluster-gateway-retry-ms 5000
+    }
+}
+
+start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-gateway-retry-ms 6000 repl-diskless-sync-delay 0}}} {
+    open_gateway 0
+
+    test {a primary that gives its last slot away and follows another: that one gets no command twice} {
+        for {set i 0} {$i < 3} {incr i} {r -$i cluster delslotsrange 10922 16382}
+        r -1 cluster addslotsrange 10922 16382
+        cluster_wait_agree
+        cluster_wait_ok
+        set c [gateway]
+        r -1 set [key_of 1] 1
+        r -2 client pause 100000 write
+        $c -send flushall
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r -2 info clients]] && [r -1 dbsize] == 0}
+        r -1 set [key_of 1] later
+        # CLUSTER SETSLOT would wait for the end of the pause at the other one.
+        r -1 cluster setslot 16383 importing [cluster_id 2]
+        r -1 cluster setslot 16383 node [cluster_id 1]
+        cluster_wait_role 2 slave
+        wait_for_condition 600 50 {[regexp "[cluster_id 2] \[^\n\]* slave [cluster_id 1]" [r cluster nodes]]}
+        r -2 client unpause
+        assert_error "CLUSTERDOWN *" {$c -read}
+        assert_equal later [r -1 get [key_of 1]]
+    }
 }
 
 start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-secret 0123456789abcdef cluster-shared-functions yes}}} {
@@ -587,5 +632,14 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
             assert_equal OK [$c function flush]
             for {set i 0} {$i < 3} {incr i} {assert_error "ERR Function not found" {$c fcall f 1 [key_of $i n]}}
         }
+    }
+
+    test {the error of a node that does not share functions is replied} {
+        set c [gateway]
+        set code "#!lua name=own\nredis.register_function('own', function() return 1 end)"
+        r -2 config set cluster-shared-functions no
+        r -2 function load $code
+        wait_for_condition 600 50 {[catch {$c function load $code} reply] || [r function delete own] ne "OK"}
+        assert_equal "ERR Library 'own' already exists" $reply
     }
 }

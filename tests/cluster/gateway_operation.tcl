@@ -386,6 +386,20 @@ start_cluster {3 0 {tags {cluster needs:config tls:skip} overrides {cluster-data
         assert_equal 112233 [$c get $key]
     }
 
+    test {over a link that is not proven a refused command disturbs no other, also if the user may not SELECT} {
+        set c [gateway]
+        set key [key_of 1 refused]
+        assert_equal OK [$c set $key 1]
+        r -1 acl setuser default -select -hello -incr
+        assert_error "NOPERM *" {$c incr $key}
+        assert_equal OK [$c set $key 2]
+        $c multi
+        $c incr $key
+        assert_error "*NOPERM *" {$c exec}
+        assert_equal 2 [$c get $key]
+        r -1 acl setuser default +select +hello +incr
+    }
+
     test {protocols of clients alternate over a link that is not proven} {
         set two [gateway 0 2]
         set three [gateway 0 3]

@@ -438,6 +438,43 @@ start_cluster {3 3 {tags {cluster needs:config tls:skip} overrides {cluster-bus-
         wait_for_condition 600 50 {[regexp {tracking_total_prefixes:0} [r -4 info stats]] && [regexp {tracking_total_prefixes:0} [r -2 info stats]]}
     }
 
+    test {a link of a node to itself has no prefixes, and the node can become a replica again} {
+        open_gateway 3
+        cluster_wait_agree
+        set key [key_of 0 own]
+        set c [gateway 3 3]
+        set quiet [gateway 3 3]
+        assert_equal OK [$quiet client tracking on bcast noloop prefix [string range $key 0 2]]
+        # The former primary redirects it to the node that has sent it.
+        r client pause 100000 write
+        $c -send set $key 1
+        wait_for_condition 600 50 {[regexp {blocked_clients:1} [r info clients]]}
+        assert_equal OK [r -3 cluster failover]
+        cluster_wait_role 3 master
+        cluster_wait_role 0 slave
+        cluster_wait_agree
+        r client unpause
+        assert_equal OK [$c -read]
+        wait_for_condition 600 50 {[regexp "gateway_link\\d+:id=[cluster_id 3],ready=1,proven=1" [r -3 info gateway]]}
+        # That of its client, none of its own link; the replica does not tell of changes that it executes, too.
+        wait_for_condition 600 50 {[regexp {tracking_total_prefixes:1} [r -3 info stats]] && [regexp {tracking_total_prefixes:0} [r info stats]]}
+        proc next_told {client} {
+            while {[set told [next_invalidation $client]] eq {}} {}
+            return $told
+        }
+        foreach name {first last} {set $name ${key}{$key}$name}
+        $c set $first 1
+        while {[next_told $quiet] ne [list $first]} {}
+        $quiet set $key mine
+        $c set $last 1
+        assert_equal [list $last] [next_told $quiet]
+        assert_equal OK [r cluster failover]
+        cluster_wait_role 0 master
+        cluster_wait_role 3 slave
+        assert_equal {} [next_invalidation $quiet]
+        r -3 config set cluster-gateway-port 0
+    }
+
     test {after a failover keys are tracked by the new primary, in both modes} {
         set c [tracker]
         set b [tracker BCAST PREFIX failover]

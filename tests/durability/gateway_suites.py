@@ -11,8 +11,9 @@ cluster of three primaries with a replica each. Printed are those that pass on t
 
 With --moves slots move between the primaries meanwhile; with --kills N a primary is killed every N seconds, but never the node
 that the tests are connected to. --save writes the outcomes to a file, --known reads those of an earlier run instead of running
-the tests on one server, for example one through the gateway without moves and kills; tests that passed there may only fail with
-CLUSTERDOWN, UNKNOWN or NOQUORUM. --alone runs the tests on one server only."""
+the tests on one server, for example one through the gateway without moves and kills; tests that passed there must run and pass,
+with --kills they may fail with CLUSTERDOWN, UNKNOWN or NOQUORUM. A node that has ended is a failure, too. --alone runs the tests on
+one server only."""
 
 import collections
 import json
@@ -135,7 +136,7 @@ class Disturber(threading.Thread):
         victim.start()
 
 
-def run_through_gateway(options, folder):
+def run_through_gateway(options, folder, results):
     cluster = Cluster(options, folder, random.Random(options.seed))
     disturber = Disturber(cluster, options)
     try:
@@ -145,8 +146,10 @@ def run_through_gateway(options, folder):
         cluster.ended = True
         disturber.join()
         for i, node in enumerate(cluster.nodes):
-            if node.process.poll() is not None:
+            has_ended = node.process.poll() is not None
+            if has_ended:
                 print(f"node {i} has ended; its log:\n" + tail_of(os.path.join(node.folder, "log")))
+            results.note(f"node {i} runs", "it has ended, its log is above" if has_ended else "")
         cluster.end()
         if options.moves or options.kills:
             print(f"moves of slots: {disturber.moves}, killed primaries: {disturber.kills}")
@@ -196,7 +199,7 @@ def main():
         else:
             known = run_alone(options, os.path.join(folder, "alone"))
             print(f"on one server {sum(not error for error in known.values())} of {len(known)} pass", flush=True)
-        outcomes = known if options.alone else run_through_gateway(options, os.path.join(folder, "cluster"))
+        outcomes = known if options.alone else run_through_gateway(options, os.path.join(folder, "cluster"), results)
     failed = {name: error for name, error in outcomes.items() if error and known.get(name) == ""}
     print(f"through the gateway {sum(not error for error in outcomes.values())} of {len(outcomes)} pass; of those that passed before "
           f"{len(failed)} do not:")
@@ -204,7 +207,12 @@ def main():
     if options.save:
         with open(options.save, "w", encoding="utf-8") as file:
             json.dump(outcomes, file)
-    others = [f"{name}: {error}" for name, error in failed.items() if not any(text in error for text in PERMITTED)]
+    missing = sorted(name for name, error in known.items() if not error and name not in outcomes)
+    for name in missing[:20]:
+        print(f"     {name} has no outcome")
+    results.note("all tests run", f"{len(missing)} that passed before have no outcome" if missing else "")
+    permitted = PERMITTED if options.kills else ()
+    others = [f"{name}: {error}" for name, error in failed.items() if not any(text in error for text in permitted)]
     results.note("tests pass through the gateway", f"{len(others)} do not, as printed above" if others else "")
     results.finish()
 
