@@ -74,8 +74,10 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
  * Neither the ends are coded nor frozen nodes. False at the end; the list may change between
  * calls. */
 bool quicklistCodeNodes(quicklist *q, bool begin, const nodeVisit *v);
-/* The texts of `most` nodes, as quicklistCodeNodes() codes them, after `skip` nodes from one
- * end. */
+/* Nodes that are no ends, so quicklistCodeNodes() may code them. */
+size_t quicklistNodesBetween(const quicklist *q);
+/* The texts of `most` of them as they are coded, after `skip` ones from one end; there must be so
+ * many. */
 void quicklistSample(const quicklist *q, size_t skip, bool backwards, size_t most,
                      nodeTextProc *visit, void *arg);
 
