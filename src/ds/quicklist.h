@@ -60,7 +60,7 @@ typedef struct quicklistStats {
     int fill, depth;
 } quicklistStats;
 void quicklistGetStats(const quicklist *q, quicklistStats *out);
-/* Memory in bytes; estimated from `samples` nodes at both ends, 0: all nodes. */
+/* Memory in bytes; estimated from the first `samples` nodes, 0: all nodes. */
 size_t quicklistMemory(const quicklist *q, size_t samples);
 
 /* Moves nodes and their blocks to denser pages (memMoveIfSparse()), for nodes with about `entries`
