@@ -60,7 +60,7 @@ typedef struct quicklistStats {
     int fill, depth;
 } quicklistStats;
 void quicklistGetStats(const quicklist *q, quicklistStats *out);
-/* Memory in bytes; estimated from `samples` nodes at both ends, 0: all nodes. */
+/* Memory in bytes; estimated from the first `samples` nodes, 0: all nodes. */
 size_t quicklistMemory(const quicklist *q, size_t samples);
 
 /* Moves nodes and their blocks to denser pages (memMoveIfSparse()), for nodes with about `entries`
@@ -74,8 +74,10 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
  * Neither the ends are coded nor frozen nodes. False at the end; the list may change between
  * calls. */
 bool quicklistCodeNodes(quicklist *q, bool begin, const nodeVisit *v);
-/* The texts of `most` nodes, as quicklistCodeNodes() codes them, after `skip` nodes from one
- * end. */
+/* Nodes that are no ends, so quicklistCodeNodes() may code them. */
+size_t quicklistNodesBetween(const quicklist *q);
+/* The texts of `most` of them as they are coded, after `skip` ones from one end; there must be so
+ * many. */
 void quicklistSample(const quicklist *q, size_t skip, bool backwards, size_t most,
                      nodeTextProc *visit, void *arg);
 

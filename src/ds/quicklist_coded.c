@@ -137,11 +137,18 @@ bool quicklistCodeNodes(quicklist *q, bool begin, const nodeVisit *v) {
     return q->walk_next != NULL;
 }
 
+size_t quicklistNodesBetween(const quicklist *q) {
+    size_t ends = 2 * sizeMax(q->depth, 1);
+    return q->nodes > ends ? q->nodes - ends : 0;
+}
+
 void quicklistSample(const quicklist *q, size_t skip, bool backwards, size_t most,
                      nodeTextProc *visit, void *arg) {
     const quicklistNode *n = backwards ? q->tail : q->head;
-    for (size_t i = 0; n && i < skip; i++) n = backwards ? n->prev : n->next;
-    for (size_t i = 0; n && i < most; i++, n = backwards ? n->prev : n->next) {
+    hotCheck(skip + most <= quicklistNodesBetween(q));
+    skip += sizeMax(q->depth, 1);
+    for (size_t i = 0; i < skip; i++) n = backwards ? n->prev : n->next;
+    for (size_t i = 0; i < most; i++, n = backwards ? n->prev : n->next) {
         if (n->size > NODE_TEXT_MAX) continue;
         uint8_t *expanded = n->compressed ? memAlloc(n->size) : NULL;
         if (expanded) quicklistExpandNode(n, expanded);

@@ -72,12 +72,14 @@ uint64_t streamCodedNodes(const stream *s) {
 
 void streamSample(const stream *s, uint64_t part, size_t most, nodeTextProc *visit, void *arg) {
     streamPlace p;
-    if (!streamSeek(s, STREAM_ID_MIN, &p)) return;
+    if (!s->index) return;
+    check(streamSeek(s, STREAM_ID_MIN, &p));
     uint64_t first_ms = p.key.ms, ms = s->tail_key.ms - first_ms;
     streamNode *copy = NULL;
-    streamId from = {first_ms + (ms ? part % ms : 0), 0};
-    bool more = streamSeek(s, from, &p);
-    for (size_t i = 0; more && i < most; i++, more = streamPlaceNext(&p)) {
+    /* The node that is the last one at a random time: not the tail. */
+    if (ms) check(streamSeekBack(s, (streamId){first_ms + part % ms, UINT64_MAX}, &p));
+    bool more = true;
+    for (size_t i = 0; more && p.node != s->tail && i < most; i++, more = streamPlaceNext(&p)) {
         if (p.node->used > NODE_TEXT_MAX) continue;
         streamReadNode(s, &p, false, &copy);
         visit(arg, streamNodeText(p.node));

@@ -25,7 +25,7 @@
 
 enum {
     STEP_US = 500,      /* of sampling, in each run of the cron */
-    STEP_KEYS = 32,     /* between two looks at the clock */
+    STEP_KEYS = 32,     /* of all databases, one after the other */
     ROUND_KEYS = 16384, /* keys to sample, if there are so many */
     FEW_KEYS = 512,     /* fewer are looked at more than once, for the nodes of long values */
     LOOK_NODES = 2,     /* of such a value, at each look */
@@ -72,6 +72,7 @@ static struct {
     valueSurvey *survey;
     uint64_t looks, looks_wanted, keys; /* looked at in this round; to look at; in the keyspace */
     uint64_t fields;                    /* of large hashes that were sampled in this round */
+    int db;                             /* the next one whose keys are looked at */
     unsigned class_count, class_next;
     bool tried; /* a class, in this round */
     classNote notes[NOTES];
@@ -137,7 +138,7 @@ static size_t memoryMost(void) {
 /* Notes a value with many parts, each of which is a sample. */
 static void findParts(void *arg, const robj *o) {
     bool *found = arg;
-    if (objectIsTableOfFields(o) || compressedHasNodes(o)) *found = true;
+    if (objectIsTableOfFields(o) || compressedNodesToSample(o)) *found = true;
 }
 
 /* True if there may be samples for a dictionary: many keys, or a long value among few. */
@@ -174,40 +175,46 @@ static bool isCompressible(slice text) {
 typedef struct nodeSamples {
     slice key;
     int db_id;
-    slice texts[LOOK_NODES]; /* copies */
-    unsigned count;
+    uint64_t weight; /* each of them stands for an equal part of all */
 } nodeSamples;
 
 static void addNode(void *arg, slice text) {
-    nodeSamples *samples = arg;
-    hotCheck(samples->count < LOOK_NODES);
+    const nodeSamples *of = arg;
+    hotCheck(of->weight > 0);
     if (!isCompressible(text)) return;
-    samples->texts[samples->count++] = sliceMake(memDup(text.ptr, text.len), text.len);
+    valueSurveyAddPart(trainer.survey, of->db_id, of->key, text, of->weight);
 }
 
-/* Each of the nodes stands for an equal part of all. */
+/* Samples of a long list or a stream; not if all of it is in nodes that are never compressed. */
 static void addNodes(const robj *o, int db_id) {
-    nodeSamples samples = {.key = objectKey(o), .db_id = db_id};
-    uint64_t nodes =
-        compressedSampleNodes(o, randomUniform(UINT64_MAX), LOOK_NODES, addNode, &samples);
-    for (unsigned i = 0; i < samples.count; i++) {
-        valueSurveyAddPart(trainer.survey, db_id, samples.key, samples.texts[i],
-                           1 + nodes / LOOK_NODES);
-        memFree((void *)(uintptr_t)samples.texts[i].ptr);
-    }
+    uint64_t nodes = compressedNodesToSample(o);
+    if (!nodes) return;
+    nodeSamples of = {objectKey(o), db_id, 1 + (nodes - 1) / LOOK_NODES};
+    compressedSampleNodes(o, randomUniform(UINT64_MAX), LOOK_NODES, addNode, &of);
+    if (trainer.looks_wanted < FEW_KEYS) trainer.looks_wanted = FEW_KEYS;
 }
+
+/* One step of sampling. */
+typedef struct sampleStep {
+    int db_id;
+    int64_t deadline_us;
+    bool over; /* it has passed */
+    bool all;  /* few keys, which come in the same order each time: none is left out */
+} sampleStep;
 
 static void addSample(void *arg, const robj *o) {
-    int db_id = *(const int *)arg;
+    sampleStep *step = arg;
     size_t min = (size_t)engineConf.value_compression_min_bytes;
+    if (step->over) return;
     trainer.looks++;
     if (compressedHasNodes(o)) {
-        addNodes(o, db_id);
-        if (trainer.looks_wanted < FEW_KEYS) trainer.looks_wanted = FEW_KEYS;
-        return;
+        addNodes(o, step->db_id);
+    } else if (trainer.looks > trainer.keys && !objectIsTableOfFields(o)) {
+        valueSurveyCountObject(trainer.survey, step->db_id, o, min); /* it has been added */
+    } else {
+        trainer.fields += valueSurveyAddObject(trainer.survey, step->db_id, o, min);
     }
-    if (trainer.looks > trainer.keys && !objectIsTableOfFields(o)) return; /* it has been added */
-    trainer.fields += valueSurveyAddObject(trainer.survey, db_id, o, min);
+    step->over = !step->all && clockMonoUs() >= step->deadline_us;
 }
 
 /* True if the round has samples enough. Where large hashes are, few keys have many values: they
@@ -217,23 +224,27 @@ static bool hasEnough(void) {
     return !trainer.fields || trainer.looks + trainer.fields >= ROUND_KEYS;
 }
 
-/* Looks at some keys of each database, as many as its share of all keys. */
-static void sampleSome(void) {
-    for (int i = 0; i < storeDbCount(); i++) {
-        uint64_t size = dbSize(storeDb(i));
+/* Looks at some keys of each database, as many as its share of all keys; from that database on at
+ * which the last step was over. */
+static void sampleSome(sampleStep *step) {
+    for (int left = storeDbCount(); left > 0 && !step->over; left--) {
+        step->db_id = trainer.db++ % storeDbCount();
+        trainer.db %= storeDbCount();
+        uint64_t size = dbSize(storeDb(step->db_id));
         if (!size) continue;
         uint64_t most = STEP_KEYS * size / (trainer.keys + 1) + 1;
-        (void)dbSample(storeDb(i), most, addSample, &i); /* the callback counts */
+        step->all = most >= size;
+        (void)dbSample(storeDb(step->db_id), most, addSample, step); /* the callback counts */
+        step->over = clockMonoUs() >= step->deadline_us;
     }
 }
 
 static void sample(void) {
-    int64_t begun_us = clockMonoUs(), now_us = begun_us;
+    int64_t begun_us = clockMonoUs();
     uint64_t before = trainer.looks;
-    do {
-        sampleSome();
-        now_us = clockMonoUs();
-    } while (!hasEnough() && now_us - begun_us < STEP_US && trainer.looks > before);
+    sampleStep step = {.deadline_us = begun_us + STEP_US};
+    do { sampleSome(&step); } while (!hasEnough() && !step.over && trainer.looks > before);
+    int64_t now_us = clockMonoUs();
     trainer.sample_us += (uint64_t)(now_us - begun_us);
     paceTook(&trainer.pace, begun_us, now_us, engineConf.value_compression_cpu);
     if (trainer.looks == before) {

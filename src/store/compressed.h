@@ -145,9 +145,11 @@ typedef struct nodesVisit {
 uint64_t compressedNodesOf(const robj *o);
 /* Visits nodes of the value of an existing key; true: some remain. */
 bool storeCompressNodes(db *d, const robj *o, nodesVisit *visit);
-/* Passes on the texts of `most` nodes that a random number chooses. Returns the number of nodes. */
-uint64_t compressedSampleNodes(const robj *o, uint64_t random, size_t most, nodeTextProc *visit,
-                               void *arg);
+/* The nodes of a value that can be compressed, wherever they are used; 0: it has none. */
+uint64_t compressedNodesToSample(const robj *o);
+/* Passes on the texts of `most` of them that a random number chooses; there is one at least. */
+void compressedSampleNodes(const robj *o, uint64_t random, size_t most, nodeTextProc *visit,
+                           void *arg);
 /* Packs a text to at most `most` bytes, valid until the next call; empty: it does not fit. */
 slice compressedPack(const valueDictionary *d, slice text, size_t most);
 

@@ -121,19 +121,24 @@ bool storeCompressNodes(db *d, const robj *o, nodesVisit *visit) {
     return more;
 }
 
-uint64_t compressedSampleNodes(const robj *o, uint64_t random, size_t most, nodeTextProc *visit,
-                               void *arg) {
+uint64_t compressedNodesToSample(const robj *o) {
+    if (!compressedHasNodes(o)) return 0;
+    if (objectType(o) == TYPE_LIST) return quicklistNodesBetween(listQuicklist(o));
+    uint64_t nodes = streamNodeCount(streamOf(o));
+    return nodes ? nodes - 1 : 0; /* the tail is not compressed */
+}
+
+void compressedSampleNodes(const robj *o, uint64_t random, size_t most, nodeTextProc *visit,
+                           void *arg) {
     enum { SKIPPED = 128 }; /* nodes of a list, at most: they are found one after the other */
-    hotCheck(compressedHasNodes(o));
+    uint64_t nodes = compressedNodesToSample(o);
+    hotCheck(nodes > 0);
     if (objectType(o) == TYPE_STREAM) {
         streamSample(streamOf(o), random, most, visit, arg);
-        return streamNodeCount(streamOf(o));
+        return;
     }
-    const quicklist *q = listQuicklist(o);
-    uint64_t nodes = quicklistNodes(q);
     size_t skip = nodes > most ? (size_t)((random >> 1) % (nodes - most)) % SKIPPED : 0;
-    quicklistSample(q, skip, random & 1, most, visit, arg);
-    return nodes;
+    quicklistSample(listQuicklist(o), skip, random & 1, sizeMin(most, nodes), visit, arg);
 }
 
 /* ------------------------------------------------------------------ reports */

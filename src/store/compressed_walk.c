@@ -120,11 +120,14 @@ static bool isStillStored(const db *d, const foundObject *f) {
     return !isHidden(d, f->hash) && kvstoreHasEntry(d->keys, slotOf(f->hash), f->hash, f->o);
 }
 
+/* True if the object at walk.at has parts that were not tried. */
+static bool isUnderWay(void) { return walk.fields || walk.node_visit.continues; }
+
 /* The object of a batch; NULL: it is not stored any more. */
 static robj *objectOf(const db *d, const foundObject *f, bool resumed) {
     if (!resumed || isStillStored(d, f)) return f->o;
-    /* The hash that is being walked may have another object now: in its table it goes on. */
-    bool seeks = walk.fields && !isHidden(d, f->hash);
+    /* The value that is being walked may have another object now: there the walk goes on. */
+    bool seeks = isUnderWay() && !isHidden(d, f->hash);
     return seeks ? (robj *)(uintptr_t)dbPeekHash(d, f->hash) : NULL;
 }
 
@@ -165,9 +168,6 @@ static bool tryObject(db *d, robj *o, const compressPlan *plan, int64_t deadline
     (void)storeCompressKey(d, o, plan->min); /* or it gains nothing */
     return true;
 }
-
-/* True if the object at walk.at has parts that were not tried. */
-static bool isUnderWay(void) { return walk.fields || walk.node_visit.continues; }
 
 static void leaveObject(void) {
     walk.fields = 0;

@@ -183,17 +183,27 @@ void storePlainFields(void) {
 
 /* ------------------------------------------------------------------ samples */
 
-void hashSampleValues(const robj *o, size_t most, hashVisitProc *sample, void *arg) {
+/* The length of the value at this place, if it is passed on; else 0. */
+static size_t sampleLength(const hashSampling *how, const char *at) {
+    if (isReference(at)) return 0;
+    size_t len = isCompressedPart(at) ? partAt(at).len : objectReadLength(&at);
+    return len >= how->min && len <= how->max ? len : 0;
+}
+
+void hashSampleValues(const robj *o, hashSampling *how, hashVisitProc *sample, void *arg) {
     enum { MOST = 64 };
     void *found[MOST];
     hotCheck(objectIsTableOfFields(o));
     hashtable t = hashTableOf(o);
     str expanded = STR_EMPTY;
-    size_t count = hashtableSample(&t, &hashFieldsType, found, sizeMin(most, MOST));
-    for (size_t i = 0; i < count; i++) {
+    size_t count = hashtableSample(&t, &hashFieldsType, found, sizeMin(how->most, MOST)), bytes = 0;
+    how->looked = 0;
+    while (how->looked < count && bytes <= how->bytes)
+        bytes += sampleLength(how, elementValuePlace(found[how->looked++]));
+    for (size_t i = 0; i < how->looked; i++) {
         hashPair pair = {.field = elementField(found[i])};
         const char *at = elementValuePlace(found[i]);
-        if (isReference(at)) continue;
+        if (!sampleLength(how, at)) continue;
         if (isCompressedPart(at)) {
             compressedPart part = partAt(at);
             pair.value = elementExpand(&part, &expanded);

@@ -145,9 +145,16 @@ bool hashNextField(hashIterator *it, slice *field);
 /* hashNext() with the field's expiry time, HASH_NO_TIME for none. */
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
-/* Visits adjacent pairs from a random start of a hash that is a table, at most `most` (64); cheap.
- */
-void hashSampleValues(const robj *o, size_t most, hashVisitProc *sample, void *arg);
+/* Which values hashSampleValues() passes on. */
+typedef struct hashSampling {
+    size_t min, max; /* those of `min` to `max` bytes, */
+    size_t most;     /* of so many elements (64), */
+    size_t bytes;    /* or of fewer, if their values have more in total */
+    size_t looked;   /* elements that were looked at: set before the first value is passed on */
+} hashSampling;
+/* Visits adjacent pairs from a random start of a hash that is a table. Cheap: what is not passed on
+ * is not expanded. */
+void hashSampleValues(const robj *o, hashSampling *how, hashVisitProc *sample, void *arg);
 
 /* Visits pairs from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A
  * packed hash is visited completely. */

@@ -204,31 +204,38 @@ void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value) {
 }
 
 void valueSurveyAddPart(valueSurvey *s, int db_id, slice key, slice part, uint64_t weight) {
-    addValue(s, db_id, key, part, part, weight);
+    slice name = sliceMake(part.ptr, sizeMin(part.len, SURVEY_VALUE_MAX));
+    addValue(s, db_id, key, name, part, weight);
 }
 
 typedef struct fieldSamples {
     valueSurvey *survey;
     int db_id;
     slice key;
-    size_t min;
-    uint64_t weight;
+    uint64_t fields;
+    hashSampling how;
     unsigned added;
 } fieldSamples;
 
 static void addField(void *arg, const hashPair *pair) {
     fieldSamples *f = arg;
-    if (pair->value.len < f->min || pair->value.len > COMPRESSED_TEXT_MAX) return;
-    addValue(f->survey, f->db_id, f->key, pair->field, pair->value, f->weight);
+    uint64_t weight = f->fields / f->how.looked + 1;
+    addValue(f->survey, f->db_id, f->key, pair->field, pair->value, weight);
     f->added++;
 }
 
 unsigned valueSurveyAddObject(valueSurvey *s, int db_id, const robj *o, size_t min) {
-    enum { FIELDS = 32 };
+    enum { FIELDS = 32, FIELDS_BYTES = 64 * 1024 };
     if (objectIsTableOfFields(o)) {
-        fieldSamples f = {.survey = s, .db_id = db_id, .key = objectKey(o), .min = min};
-        f.weight = hashLength(o) / FIELDS + 1;
-        hashSampleValues(o, FIELDS, addField, &f);
+        fieldSamples f = {.survey = s,
+                          .db_id = db_id,
+                          .key = objectKey(o),
+                          .fields = hashLength(o),
+                          .how = {.min = sizeMax(min, 1),
+                                  .max = COMPRESSED_TEXT_MAX,
+                                  .most = FIELDS,
+                                  .bytes = FIELDS_BYTES}};
+        hashSampleValues(o, &f.how, addField, &f);
         return f.added;
     }
     compressedMark mark = compressedSetMark();
@@ -237,6 +244,17 @@ unsigned valueSurveyAddObject(valueSurvey *s, int db_id, const robj *o, size_t m
         addValue(s, db_id, objectKey(o), objectKey(o), text, 1);
     compressedFreeSince(mark);
     return 0;
+}
+
+void valueSurveyCountObject(valueSurvey *s, int db_id, const robj *o, size_t min) {
+    hotCheck(!objectIsTableOfFields(o));
+    size_t len = objectIsCompressed(o) ? compressedRead(o).len : compressedTextOf(o).len;
+    if (len < min || len > COMPRESSED_TEXT_MAX) return;
+    group *g = groupOf(s, db_id, keyPrefix(objectKey(o)));
+    s->values++;
+    if (!g) return;
+    g->values++;
+    g->all_bytes += len;
 }
 
 static int byBytes(const void *a, const void *b) {

@@ -35,6 +35,8 @@ void valueSurveyAdd(valueSurvey *s, int db_id, slice key, slice value);
  * fields of a large hash, each of which stands for as many as the hash has for one that is looked
  * at. Returns the number of such fields. Main thread. */
 unsigned valueSurveyAddObject(valueSurvey *s, int db_id, const robj *o, size_t min);
+/* The same value once more, without a sample: an object that is no large hash, and was added. */
+void valueSurveyCountObject(valueSurvey *s, int db_id, const robj *o, size_t min);
 /* A part of a value, as a value of its own: it stands for as many as `weight` says. */
 void valueSurveyAddPart(valueSurvey *s, int db_id, slice key, slice part, uint64_t weight);
 /* Ends the collection; returns the number of classes, those with most bytes first. */

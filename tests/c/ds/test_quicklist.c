@@ -344,6 +344,38 @@ static void test_one_listpack_in_and_out(void **state) {
     quicklistFree(q);
 }
 
+/* Entry i is a text of the letter 'a' + i, in a node of its own. */
+static void countInner(void *arg, slice text) {
+    size_t *seen = arg;
+    assert_true(text.len > 40);
+    char letter = text.ptr[20];
+    assert_in_range(letter, 'a' + 2, 'a' + 5);
+    seen[letter - 'a']++;
+}
+
+static void test_samples_are_no_ends(void **state) {
+    enum { DEPTH = 2, NODES = 8, MOST = 2 };
+    (void)state;
+    size_t seen[NODES] = {0};
+    quicklist *q = quicklistNew(1, DEPTH);
+    for (int i = 0; i < NODES; i++) {
+        char text[50];
+        memset(text, 'a' + i, sizeof(text));
+        assert_int_equal(quicklistNodesBetween(q), i > 2 * DEPTH ? i - 2 * DEPTH : 0);
+        quicklistPush(q, sliceMake(text, sizeof(text)), false);
+    }
+    for (size_t skip = 0; skip <= NODES - 2 * DEPTH - MOST; skip++) {
+        for (int backwards = 0; backwards < 2; backwards++)
+            quicklistSample(q, skip, backwards, MOST, countInner, seen);
+    }
+    for (int i = DEPTH; i < NODES - DEPTH; i++) assert_true(seen[i] > 0);
+    quicklistFree(q);
+    q = quicklistNew(1, 0);
+    for (int i = 0; i < 2; i++) quicklistPush(q, SLICE("x"), false);
+    assert_int_equal(quicklistNodesBetween(q), 0);
+    quicklistFree(q);
+}
+
 static void test_limits(void **state) {
     (void)state;
     assert_int_equal(quicklistLimitsOf(-2).bytes, 8192);
@@ -366,6 +398,7 @@ int test_quicklist(void) {
         cmocka_unit_test(test_changes_at_the_front_agree_with_an_array),
         cmocka_unit_test(test_room_in_front_takes_no_memory),
         cmocka_unit_test(test_one_listpack_in_and_out),
+        cmocka_unit_test(test_samples_are_no_ends),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests_name("quicklist", tests, NULL, NULL);

@@ -1058,6 +1058,37 @@ static void testLagOfManyNodes(void **state) {
     streamFree(s, NULL);
 }
 
+static void findLetter(void *arg, slice text) {
+    bool *seen = arg;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] >= 'P' && text.ptr[i] <= 'T') seen[text.ptr[i] - 'P'] = true;
+    }
+}
+
+/* Any node may be a sample but the tail, which is not coded. */
+static void testSamplesAreNotOfTheTail(void **state) {
+    enum { NODES = 5 };
+    (void)state;
+    for (int step_ms = 0; step_ms < 1000; step_ms += 100) {
+        bool seen[NODES] = {false};
+        s = streamNew();
+        limits = (streamLimits){4096, 1};
+        for (unsigned i = 0; i < NODES; i++) {
+            add(1 + i * (uint64_t)step_ms, 1 + i, (const char *[]){"P", "Q", "R", "S", "T"}[i]);
+        }
+        for (uint64_t part = 0; part < 4000; part += 37) {
+            bool now[NODES] = {false};
+            streamSample(s, part, 1, findLetter, now);
+            streamSample(s, part, 2, findLetter, seen);
+            assert_int_equal(now[0] + now[1] + now[2] + now[3] + now[4], 1);
+        }
+        assert_true(seen[0] && seen[1]);
+        assert_true(step_ms == 0 || (seen[2] && seen[3]));
+        assert_false(seen[NODES - 1]);
+        streamFree(s, NULL);
+    }
+}
+
 int test_stream(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testHistories),
@@ -1075,6 +1106,7 @@ int test_stream(void) {
         cmocka_unit_test(testManyConsumersAndGroups),
         cmocka_unit_test(testLag),
         cmocka_unit_test(testLagOfManyNodes),
+        cmocka_unit_test(testSamplesAreNotOfTheTail),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

@@ -599,6 +599,38 @@ static void test_fields_are_samples_of_their_key(void **state) {
     valueSurveyFree(s);
 }
 
+/* A look at long values expands few of them, and none that is not wanted. */
+static void test_a_look_at_long_values_expands_few(void **state) {
+    enum { LONG = 40, BYTES = 30000, FEW = 4 };
+    if (missing()) skip();
+    addDictionary();
+    useKey(1);
+    static char text[BYTES];
+    memset(text, 'x', BYTES);
+    for (unsigned i = 0; i < LONG; i++) {
+        useField(i);
+        value = sliceMake(text, BYTES);
+        setField(both[0], HASH_NO_TIME);
+    }
+    const robj *o = dbPeek(both[0], key, hash);
+    assert_true(storeCompressFields(both[0], (robj *)(uintptr_t)o, 64));
+    valueSurvey *s = valueSurveyNew(1 << 20);
+    compressedReport before, after;
+    compressedGetReport(&before);
+    assert_int_equal(valueSurveyAddObject(s, 0, o, BYTES + 1), 0);
+    compressedGetReport(&after);
+    assert_int_equal(after.shown, before.shown);
+    unsigned added = valueSurveyAddObject(s, 0, o, 64);
+    compressedGetReport(&after);
+    assert_in_range(added, 1, FEW);
+    assert_in_range(after.shown - before.shown, 1, FEW);
+    surveyClass c;
+    assert_int_equal(valueSurveyEnd(s), 1);
+    valueSurveyClass(s, 0, &c);
+    assert_in_range(c.values, LONG, LONG + FEW); /* those that it stands for */
+    valueSurveyFree(s);
+}
+
 int test_compressed_fields(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hashes_with_compressed_values_are_like_their_twins,
@@ -607,6 +639,7 @@ int test_compressed_fields(void) {
                                         tearDown),
         cmocka_unit_test_setup_teardown(test_a_second_read_stores_a_value_plain, setUp, tearDown),
         cmocka_unit_test_setup_teardown(test_fields_are_samples_of_their_key, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(test_a_look_at_long_values_expands_few, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("compressed fields", tests, NULL, NULL);
 }
