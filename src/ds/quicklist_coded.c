@@ -122,7 +122,8 @@ bool quicklistCodeNodes(quicklist *q, bool begin, const nodeVisit *v) {
     quicklistNode *n = begin ? q->head : q->walk_next;
     const quicklistNode *end = q->tail;
     for (size_t i = 1; i < depth; i++) end = end->prev;
-    while (n && isAmongFirst(q, n, depth)) n = n->next;
+    for (size_t i = 0; begin && i < depth; i++) n = n->next;
+    while (!begin && n && isAmongFirst(q, n, depth)) n = n->next;
     for (const quicklistNode *last = end; n && last; last = last->next) {
         if (last == n) n = NULL; /* what remained has become an end of the list */
     }
