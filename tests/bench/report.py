@@ -13,7 +13,8 @@ docs/benchmarks/results.json; report_page.py makes the page, its plots, and the 
 cpu     CPU time (user and system) of the server's process a request, at pipelines 1, 16 and 100, under the peer's own
         valkey-benchmark with 50 connections; medians.
 speed   requests a second of 50 clients without pipelines, and latencies at 60 % of what the slower server reaches (load.c).
-settings  CPU time of a request with TLS, with an append only file, as a node of a cluster, and of large values.
+settings  CPU time of a request with TLS, with an append only file, as a node of a cluster, through the gateway of another
+        node (CPU of both; the peer's node is asked itself), and of large values.
 memory  used_memory a key, over that of an empty server, while a keyspace grows: the mean of a sweep of sizes, because
         tables grow in steps.
 save    50 clients send requests at a fixed rate, whatever the server does (load.c), from BGSAVE to the end of the save, and
@@ -36,6 +37,7 @@ import time
 import beside
 import report_page
 import saving
+from gateway_cost import gateway_nodes
 from keyspace import Server, cpu_us, fill, reserve_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,11 +57,13 @@ COMMANDS = (
     ("ZADD", ("ZADD", "zset", "1", "member:__rand_int__")),
     ("LRANGE of 100", ("LRANGE", "hundred", "0", "99")),
 )
+GATEWAY = "gateway, keys of another node"
 # Name, options of the server, bytes of a value, how many keys, pipeline. The first one is what the others are compared with.
 SETTINGS = (
     ("as it starts", (), 16, KEYS, 16),
     ("append only file, everysec", ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"), 16, KEYS, 16),
     ("node of a cluster", (), 16, KEYS, 16),
+    (GATEWAY, (), 16, KEYS, 16),
     ("TLS", (), 16, KEYS, 16),
     ("values of 1 KB", (), 1000, 100000, 16),
     ("values of 10 KB", (), 10000, 20000, 16),
@@ -100,11 +104,12 @@ def in_turn(servers, turn):
 
 def cost_of_requests(server, options, words, pipeline, count, keys=KEYS, generator=()):
     """CPU microseconds a request. `generator` are further options of it; a port in them replaces the server's."""
-    before = cpu_us(server)
+    nodes = getattr(server, "nodes", [server])
+    before = sum(map(cpu_us, nodes))
     subprocess.run([options.generator, "-p", str(server.port), "-c", "50", "-P", str(pipeline), "-n", str(count),
                     "-r", str(keys), "-q", *generator, *words],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return (cpu_us(server) - before) / count
+    return (sum(map(cpu_us, nodes)) - before) / count
 
 
 def spread(name, figures, digits=None):
@@ -230,9 +235,19 @@ def measure_tls(options, setting):
                 server.__exit__()
 
 
+def measure_gateway(options, setting):
+    """A node with all slots is asked through the gateway of another one; the peer's node is asked itself."""
+    with gateway_nodes(options.ours) as (owner, entry), Server(options.peer, cluster=True) as peer:
+        owner.nodes = [owner, entry]
+        return setting_rows(options, setting, {"ours": owner, "peer": peer}, {"ours": ["-p", str(entry.gateway)], "peer": ()})
+
+
 def measure_settings(options):
     rows = []
     for setting in SETTINGS:
+        if setting[0] == GATEWAY:
+            rows += measure_gateway(options, setting)
+            continue
         if setting[0] == "TLS":
             rows += measure_tls(options, setting)
             continue

@@ -287,7 +287,8 @@ The peer of the rows TLS is another build, because the one of the other rows has
 {how(results, 'settings')}
 
 Microseconds, as in the first table: medians of alternating rounds, and the least and most of them. Values have 16 bytes where
-nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.{tls}
+nothing else is said. The append only file is synchronised every second and not rewritten; the node of a cluster has all slots.
+Through the [gateway](gateway.md) of another node the time is that of both nodes; the peer, which has none, is asked itself.{tls}
 
 {table(("setting", "request, pipeline", "this server", peer_name(results), "times less"), rows)}
 """
