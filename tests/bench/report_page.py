@@ -167,7 +167,7 @@ def measured(results):
     for part in PARTS:
         if part in results:
             run = results[part]["run"]
-            when = f"{run['date'][:10]} on {run['machine']['processors']} processors ({run['machine']['model']}){busy_words(run)}"
+            when = f"{run['date'][:10]} on {run['machine']['processors']} x {run['machine']['model']}{busy_words(run)}"
             parts.setdefault(when, []).append(part)
     if len(parts) == 1:
         return f"Measured {next(iter(parts))}."
