@@ -51,7 +51,7 @@ class Report(unittest.TestCase):
         figures = results()
         figures["sync"] = figures["sync"] | {"run": RUN | {"machine": RUN["machine"] | {"model": "Another"}, "date": "2020-01-01 10:00 UTC"}}
         files = self.files(figures)
-        self.assertIn("; synchronisation 2020-01-01 on 2 processors (Another)", files["README.md"])
+        self.assertIn("; synchronisation 2020-01-01 on 2 x Another", files["README.md"])
         self.assertIn("on Another (quick form), ", files["docs/benchmarks.md"])
         self.assertNotIn("synchronisation", report_page.measured(results()))
 
