@@ -32,6 +32,18 @@ void codedCount(const void *head, size_t len, bool more) {
 
 nodeRead codedRead(bool again) { return codec->read(again); }
 
+bool codedVisit(const nodeVisit *v, size_t len, unsigned dictionary, bool futile, bool *mark) {
+    hotCheck(dictionary <= CODED_DICTIONARY);
+    if (dictionary) {
+        *mark = false;
+        return v->whole && dictionary != v->dictionary;
+    }
+    if (len < v->min || len > NODE_TEXT_MAX || (futile && !v->whole)) return false;
+    if (*mark || v->idle) return true;
+    *mark = true;
+    return false;
+}
+
 size_t codedMemoryMost(size_t memory) {
     size_t saved = sizeMax(CODED_SAVED_MIN, memory / CODED_SAVED_SHARE);
     return memory > saved + CODED_HEAD ? memory - saved : 0;

@@ -22,7 +22,7 @@
 /* Longer texts are not coded, as expanding one must not take longer than a slow command. */
 enum { NODE_TEXT_MAX = 128 * 1024 };
 
-/* What happens to a coded or marked node that is read. */
+/* How the codec wants a coded or marked node to be treated that is read. */
 typedef enum nodeRead {
     NODE_STAYS,   /* nothing */
     NODE_NOTED,   /* its mark tells of the read */
@@ -81,6 +81,9 @@ void codedExpand(const void *head, void *out, size_t len);
 /* Counts it, or one less. */
 void codedCount(const void *head, size_t len, bool more);
 nodeRead codedRead(bool again);
+/* Visits a node with a text of `len` bytes: changes its mark, and tells whether the text is to be
+ * coded. `dictionary`: that it is coded with; 0: none. */
+bool codedVisit(const nodeVisit *v, size_t len, unsigned dictionary, bool futile, bool *mark);
 /* The memory that a node of `memory` bytes may take once it is coded; 0: it would save too
  * little. */
 size_t codedMemoryMost(size_t memory);

@@ -508,7 +508,7 @@ static void enterNode(quicklistCursor *c) {
     const quicklistNode *n = c->node;
     memFree(c->scratch);
     c->scratch = NULL;
-    /* What a read notes is no change of the list. */
+    /* A note of the read is no change of the list. */
     if (unlikely(n->compressed | n->marked)) quicklistNoteRead((quicklistNode *)(uintptr_t)n);
     c->lp = n->bytes;
     if (unlikely(n->compressed)) {

@@ -91,20 +91,13 @@ static void codeNode(quicklistNode *n, const nodeVisit *v) {
 
 /* Visits one node; returns whether its text was tried. */
 static bool visitNode(quicklistNode *n, const nodeVisit *v) {
-    size_t len = quicklistTextSize(n);
     if (unlikely(n->frozen)) return false; /* its block stays as long as it is */
-    if (quicklistIsCoded(n)) {
-        n->marked = 0;
-        if (!v->whole || codedDictionary(n->bytes) == v->dictionary) return false;
-    } else {
-        if (len < v->min || len > NODE_TEXT_MAX || (n->futile && !v->whole)) return false;
-        if (!n->marked && !v->idle) {
-            n->marked = 1;
-            return false;
-        }
-    }
-    codeNode(n, v);
-    return true;
+    unsigned dictionary = quicklistIsCoded(n) ? codedDictionary(n->bytes) : 0;
+    bool mark = n->marked;
+    bool tries = codedVisit(v, quicklistTextSize(n), dictionary, n->futile, &mark);
+    n->marked = mark;
+    if (tries) codeNode(n, v);
+    return tries;
 }
 
 /* True if the node is one of the first `depth` ones. */

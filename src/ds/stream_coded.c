@@ -34,17 +34,12 @@ void streamReadUnusual(const stream *s, streamPlace *p, bool uses, streamNode **
 /* Visits one node; returns whether its text was tried. */
 static bool visitNode(stream *s, const streamPlace *p, const nodeVisit *v) {
     streamNode *n = p->node;
-    size_t len = n->used - sizeof(*n), cap = n->cap;
-    if (n->coded) {
-        n->marked = 0;
-        if (!v->whole || codedDictionary(n->bytes) == v->dictionary) return false;
-    } else {
-        if (len < v->min || len > NODE_TEXT_MAX || (n->futile && !v->whole)) return false;
-        if (!n->marked && !v->idle) {
-            n->marked = 1;
-            return false;
-        }
-    }
+    size_t cap = n->cap;
+    bool mark = n->marked;
+    unsigned dictionary = n->coded ? codedDictionary(n->bytes) : 0;
+    bool tries = codedVisit(v, n->used - sizeof(*n), dictionary, n->futile, &mark);
+    n->marked = mark;
+    if (!tries) return false;
     streamNode *made = streamNodeCode(n, v);
     if (made) streamNodesChanged(s, p->key, n, cap, made);
     return true;

@@ -111,21 +111,29 @@ static bool hasKey(const job *j, const db *d, uint64_t hash) {
     return false;
 }
 
-bool jobReads(const db *d, uint64_t hash) {
-    if (likely(!*filterOf(hash)) || !jobs.all.count) return false;
+static bool changesKey(const job *j, const db *d, uint64_t hash) {
+    return j->in_place && hasKey(j, d, hash);
+}
+
+/* Tells whether a job is concerned by what happens to the key with this hash. */
+typedef bool jobConcern(const job *j, const db *d, uint64_t hash);
+
+static bool anyJob(jobConcern *concerns, const db *d, uint64_t hash) {
+    hotCheck(jobs.all.count > 0);
     for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
-        if (hasKey(LIST_OWNER(n, job, node), d, hash)) return true;
+        if (concerns(LIST_OWNER(n, job, node), d, hash)) return true;
     }
     return false;
 }
 
+bool jobReads(const db *d, uint64_t hash) {
+    if (likely(!*filterOf(hash)) || !jobs.all.count) return false;
+    return anyJob(hasKey, d, hash);
+}
+
 bool jobChanges(const db *d, uint64_t hash) {
     if (likely(!*filterOf(hash)) || !jobsChanging) return false;
-    for (listNode *n = listFirst(&jobs.all); n; n = listNext(&jobs.all, n)) {
-        const job *j = LIST_OWNER(n, job, node);
-        if (j->in_place && hasKey(j, d, hash)) return true;
-    }
-    return false;
+    return anyJob(changesKey, d, hash);
 }
 
 typedef enum keyUse { KEY_IS_READ, KEY_IS_CHANGED, KEY_IS_REPLACED, KEY_USES } keyUse;
@@ -198,28 +206,28 @@ static void runCommand(void *arg) {
     j->c.cmd->proc(&j->c);
 }
 
+/* True if the job has visited enough since the last look at the clock, and its slice is over. */
+static bool sliceIsOver(job *j, unsigned elements) {
+    hotCheck(j->is_running);
+    j->visited += elements;
+    if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
+    j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
+    return jobs.cuts_all || clockTicks() >= j->slice_end;
+}
+
 bool jobPause(unsigned elements) {
     job *j = (job *)jobs.running;
     check(j != NULL);
     if (j->is_unwanted) return true;
     if (j->in_place) return false; /* it is suspended, and counted, where its keys are stored */
-    j->visited += elements;
-    if (j->to_end || j->goes_on || (j->left -= (int)elements) > 0) return false;
-    j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
-    if (!jobs.cuts_all && clockTicks() < j->slice_end) return false;
-    fiberSuspend();
-    hotCheck(jobs.running == j);
-    return j->is_unwanted;
+    return sliceIsOver(j, elements) && !jobSuspend();
 }
 
 bool jobSliceIsOver(unsigned elements) {
     job *j = (job *)jobs.running;
     check(j != NULL);
     check(j->in_place);
-    j->visited += elements;
-    if (j->to_end || (j->left -= (int)elements) > 0) return false;
-    j->left = jobs.cuts_all ? 0 : LOOK_AFTER;
-    return jobs.cuts_all || clockTicks() >= j->slice_end;
+    return sliceIsOver(j, elements);
 }
 
 bool jobSuspend(void) {
@@ -336,8 +344,7 @@ static void beginAgain(job *j) {
 
 /* Ends the jobs for which `concerns` is true, as something that they read is about to change. Those
  * that change keys in place: `changing`. */
-static void endAll(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
-                   uint64_t hash, void (*changing)(job *j)) {
+static void endAll(jobConcern *concerns, const db *d, uint64_t hash, void (*changing)(job *j)) {
     listNode *n = listFirst(&jobs.all);
     while (n) {
         job *j = LIST_OWNER(n, job, node);
@@ -375,36 +382,34 @@ static void beforeWhole(const db *d) {
     endAll(isIn, d, 0, runToEnd);
 }
 
-/* What is changed in place is found anew in each slice. */
+/* A job that changes a key in place finds it anew in each slice, and goes on. */
 static void beforeShown(const db *d, uint64_t hash) {
     hotCheck(threadIsMain());
     if (unlikely(jobReads(d, hash))) endAll(hasKey, d, hash, NULL);
 }
 
+static bool changesAny(const job *j, const db *d, uint64_t hash) {
+    (void)d, (void)hash; /* of all keys */
+    return j->in_place;
+}
+
 /* Runs the jobs to their ends that change keys in place and for which `concerns` is true. */
-static void endChanges(bool (*concerns)(const job *j, const db *d, uint64_t hash), const db *d,
-                       uint64_t hash) {
+static void endChanges(jobConcern *concerns, const db *d, uint64_t hash) {
     bool forbidden = keyspaceForbidChanges(true);
     (void)keyspaceForbidChanges(forbidden);     /* it is only asked for */
     if (forbidden || engineHot.loading) return; /* clients that look at the keys wait now, too */
-    listNode *n = listFirst(&jobs.all);
-    while (n) {
-        job *j = LIST_OWNER(n, job, node);
-        bool ends = j->in_place && !j->is_running && concerns(j, d, hash);
-        if (ends) runToEnd(j);
-        n = ends ? listFirst(&jobs.all) : listNext(&jobs.all, n);
-    }
+    endAll(concerns, d, hash, runToEnd);
 }
 
 bool jobEndChanges(void) {
     hotCheck(threadIsMain());
     if (likely(!jobsChanging)) return false;
-    endChanges(isIn, NULL, 0);
+    endChanges(changesAny, NULL, 0);
     return true;
 }
 
 void jobEndChangesOf(const db *d, uint64_t hash) {
-    if (unlikely(jobChanges(d, hash))) endChanges(hasKey, d, hash);
+    if (unlikely(jobChanges(d, hash))) endChanges(changesKey, d, hash);
 }
 
 /* ------------------------------------------------------------------ effects */
@@ -596,7 +601,7 @@ static void reply(ctx *c) {
     job *j = blockState(c);
     blockAddWork(c, j->ticks);
     if (!j->has_ended || j->again) takeEffect(c, j);
-    /* What it has changed may have been handed over with the command that could not wait. */
+    /* Its changes may have been handed over with the command that could not wait. */
     if (j->in_place) propagateNoteAll(c->who);
     check(j->has_ended);
     c->flags |= j->c.flags & CTX_FAILED;

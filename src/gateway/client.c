@@ -242,8 +242,8 @@ static bool settle(gatewayClient *gc) {
     return true;
 }
 
-/* What was kept for a request ends with it, also if another gate has refused it. Clients whose
- * request is held again keep it. */
+/* Drops the state that was kept for a request, also if another gate has refused it. Clients whose
+ * request is held again keep theirs. */
 static void endTried(void) {
     if (engineHot.current) return; /* the request may be the one that runs */
     for (listNode *n; (n = listFirst(&clients.tried));) {

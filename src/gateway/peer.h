@@ -38,7 +38,7 @@ bool peerIsFull(const gatewayPeer *p);
 void peersFlush(void);
 /* Closes links of nodes that have failed or are not known any more, and idle ones. */
 void peersTick(void);
-/* Of the prefixes of broadcast mode only the first ones hold: others are told when they are new. */
+/* Only the first `count` prefixes of broadcast mode hold: the others have to be told again. */
 void peersCutPrefixes(int count);
 void peersCloseAll(void);
 /* Lines of INFO. */

@@ -178,7 +178,7 @@ typedef struct compressedReport {
 void compressedGetReport(compressedReport *out);
 /* The same of nodes, in place of values. */
 void compressedGetNodesReport(compressedReport *out);
-/* Of both. */
+/* Sets the counters of both reports to 0; the second function those of nodes alone. */
 void compressedResetStats(void);
 void compressedResetNodesStats(void);
 

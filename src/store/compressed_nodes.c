@@ -96,10 +96,8 @@ static bool isOver(void *arg) {
 bool storeCompressNodes(db *d, const robj *o, nodesVisit *visit) {
     hotCheck(threadIsMain());
     check(compressedHasNodes(o));
-    if (storeNow.forked || !mayChange(d)) return false;
     const valueDictionary *dictionary = dictionaryOfKey(d->id, objectKey(o));
-    if (!dictionary) return false;
-    if (unlikely(storeNow.watches) && readingHolds(d, storeHash(objectKey(o)))) return false;
+    if (!dictionary || !mayRewrite(d, o)) return false;
     visitOf of = {.dictionary = dictionary, .deadline_us = visit->deadline_us};
     nodeVisit v = {.min = visit->min,
                    .dictionary = dictionaryId(dictionary),

@@ -46,9 +46,8 @@ void storeSetPlainIdle(int64_t idle_s) { storeNow.plain_idle_s = idle_s; }
 
 bool storeCompressKey(db *d, const robj *o, size_t min) {
     hotCheck(threadIsMain());
-    if (storeNow.forked || !mayChange(d) || !compressedMayGain(o, d->id, min)) return false;
+    if (!compressedMayGain(o, d->id, min) || !mayRewrite(d, o)) return false;
     uint64_t hash = storeHash(objectKey(o));
-    if (unlikely(storeNow.watches) && readingHolds(d, hash)) return false;
     keyspace *before = keyspaceUse(d->in);
     robj *old = (robj *)(uintptr_t)o, *made = compressedMake(old, d->id);
     if (made) {
@@ -123,6 +122,11 @@ static bool isStillStored(const db *d, const foundObject *f) {
 /* True if the object at walk.at has parts that were not tried. */
 static bool isUnderWay(void) { return walk.fields || walk.node_visit.continues; }
 
+static void leaveParts(void) {
+    walk.fields = 0;
+    walk.node_visit.continues = false;
+}
+
 /* The object of a batch; NULL: it is not stored any more. */
 static robj *objectOf(const db *d, const foundObject *f, bool resumed) {
     if (!resumed || isStillStored(d, f)) return f->o;
@@ -131,16 +135,11 @@ static robj *objectOf(const db *d, const foundObject *f, bool resumed) {
     return seeks ? (robj *)(uintptr_t)dbPeekHash(d, f->hash) : NULL;
 }
 
-static bool mayCompressFields(const db *d, const robj *o) {
-    if (storeNow.forked || !mayChange(d)) return false;
-    return likely(!storeNow.watches) || !readingHolds(d, storeHash(objectKey(o)));
-}
-
 /* Tries values of a large hash, from walk.fields on; stops after the deadline. */
 static void tryFields(const db *d, robj *o, const compressPlan *plan, int64_t deadline_us) {
     hashCompression how = {.min = plan->min, .deadline_us = deadline_us};
     how.dictionary = dictionaryOfKey(d->id, objectKey(o));
-    bool may = how.dictionary && isDue(o, plan->idle_s) && mayCompressFields(d, o);
+    bool may = how.dictionary && isDue(o, plan->idle_s) && mayRewrite(d, o);
     walk.fields = may ? hashCompressSome(o, &how, walk.fields) : 0;
 }
 
@@ -148,7 +147,7 @@ bool storeCompressFields(db *d, robj *o, size_t min) {
     hotCheck(objectIsTableOfFields(o));
     hashCompression how = {.min = min, .deadline_us = INT64_MAX};
     how.dictionary = dictionaryOfKey(d->id, objectKey(o));
-    bool may = how.dictionary && mayCompressFields(d, o);
+    bool may = how.dictionary && mayRewrite(d, o);
     if (may) (void)hashCompressSome(o, &how, 0); /* without a deadline it ends at 0 */
     return hashDictionary(o) != 0;
 }
@@ -160,18 +159,15 @@ static bool tryObject(db *d, robj *o, const compressPlan *plan, int64_t deadline
         tryFields(d, o, plan, deadline_us);
         return true;
     }
-    walk.fields = 0;
-    if (compressedHasNodes(o)) return tryNodes(d, o, plan, deadline_us);
-    walk.node_visit.continues = false;
+    if (compressedHasNodes(o)) {
+        walk.fields = 0; /* as before */
+        return tryNodes(d, o, plan, deadline_us);
+    }
+    leaveParts();
     if (objectIsCompressed(o) && !walk.whole) return false;
     if (!isDue(o, plan->idle_s) || !compressedMayGain(o, d->id, plan->min)) return false;
     (void)storeCompressKey(d, o, plan->min); /* or it gains nothing */
     return true;
-}
-
-static void leaveObject(void) {
-    walk.fields = 0;
-    walk.node_visit.continues = false;
 }
 
 /* Tries the values of the batch; stops after the deadline. */
@@ -180,7 +176,7 @@ static void tryBatch(db *d, const compressPlan *plan, int64_t deadline_us) {
     walk.suspended = false;
     while (walk.at < walk.count) {
         robj *o = objectOf(d, &walk.found[walk.at], resumed);
-        if (!o) leaveObject();
+        if (!o) leaveParts();
         bool tried = o && tryObject(d, o, plan, deadline_us);
         if (!isUnderWay()) walk.at++;
         if (!tried || (!isUnderWay() && clockMonoUs() < deadline_us)) continue;

@@ -132,8 +132,6 @@ void storeUpdateWatches(void);
 void watchedBefore(const db *d, uint64_t hash, robj *o);
 void watchedAdded(const db *d, uint64_t hash, robj *o);
 void watchedRemoving(const db *d, uint64_t hash, const robj *o);
-/* Before an object is changed for readers, but not for the dataset. */
-void readingBefore(const db *d, uint64_t hash);
 /* Before tables of the database (NULL: of any of the main keyspace) are removed or exchanged. */
 void readingBeforeWhole(const db *d);
 /* Before members are shown that were hidden. */
@@ -145,6 +143,12 @@ bool readingMoves(void);
 /* False in a nested turn, in which a command runs that must not see changes of others. */
 static inline bool mayChange(const db *d) {
     return !storeNow.unchanging || d->in != &storeNow.main;
+}
+/* True if the bytes of a value may be replaced by others that mean the same: no fork shares them,
+ * and nobody reads them. */
+static inline bool mayRewrite(const db *d, const robj *o) {
+    if (storeNow.forked || !mayChange(d)) return false;
+    return likely(!storeNow.watches) || !readingHolds(d, storeHash(objectKey(o)));
 }
 ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
     hotCheck(mayChange(d));

@@ -69,10 +69,6 @@ void readingBeforeShown(const db *d, uint64_t hash) {
 
 void watchedBefore(const db *d, uint64_t hash, robj *o) {
     if (storeNow.saving) savingBefore(d, hash, o);
-    readingBefore(d, hash);
-}
-
-void readingBefore(const db *d, uint64_t hash) {
     if (reading.readers && d->in == &storeNow.main) reading.readers->before(d, hash);
 }
 

@@ -145,7 +145,7 @@ bool hashNextField(hashIterator *it, slice *field);
 /* hashNext() with the field's expiry time, HASH_NO_TIME for none. */
 bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
-/* Which values hashSampleValues() passes on. */
+/* The choice of values that hashSampleValues() passes on. */
 typedef struct hashSampling {
     size_t min, max; /* those of `min` to `max` bytes, */
     size_t most;     /* of so many elements (64), */

@@ -186,16 +186,24 @@ static group *groupOf(valueSurvey *s, int db_id, slice prefix) {
     return g ? initGroup(g, db_id, prefix) : NULL;
 }
 
-/* A value that has this name and stands for `weight` ones. */
-static void addValue(valueSurvey *s, int db_id, slice key, slice name, slice value,
-                     uint64_t weight) {
+/* Counts `weight` values of `len` bytes. Returns their group, or NULL. */
+static group *countValues(valueSurvey *s, int db_id, slice key, size_t len, uint64_t weight) {
     hotCheck(weight > 0);
     group *g = groupOf(s, db_id, keyPrefix(key));
     s->values += weight;
-    if (!g) return;
+    if (!g) return NULL;
     g->values += weight;
+    g->all_bytes += len * weight;
+    return g;
+}
+
+/* A value that has this name and stands for `weight` ones. */
+static void addValue(valueSurvey *s, int db_id, slice key, slice name, slice value,
+                     uint64_t weight) {
+    group *g = countValues(s, db_id, key, value.len, weight);
+    if (!g) return;
+    hotCheck(g->values > 0);
     g->offered++;
-    g->all_bytes += value.len * weight;
     offerSample(s, g, value, hashBytes(name.ptr, name.len) % TEST_ONE_OF == 0);
 }
 
@@ -250,11 +258,7 @@ void valueSurveyCountObject(valueSurvey *s, int db_id, const robj *o, size_t min
     hotCheck(!objectIsTableOfFields(o));
     size_t len = objectIsCompressed(o) ? compressedRead(o).len : compressedTextOf(o).len;
     if (len < min || len > COMPRESSED_TEXT_MAX) return;
-    group *g = groupOf(s, db_id, keyPrefix(objectKey(o)));
-    s->values++;
-    if (!g) return;
-    g->values++;
-    g->all_bytes += len;
+    (void)countValues(s, db_id, objectKey(o), len, 1); /* no sample is offered to its group */
 }
 
 static int byBytes(const void *a, const void *b) {

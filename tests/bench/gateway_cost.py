@@ -38,8 +38,8 @@ def gateway_nodes(binary, owner_slots=(0, 16383), entry_slots=None):
         owner, entry = nodes
         entry.ask("CLUSTER", "MEET", "127.0.0.1", str(owner.port), str(owner.bus))
         deadline = time.monotonic() + 30
-        while any(b"cluster_state:ok" not in node.ask("CLUSTER", "INFO") or b"cluster_slots_ok:16384" not in node.ask("CLUSTER", "INFO")
-                  for node in nodes):
+        ready = b"cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:16384"
+        while any(ready not in node.ask("CLUSTER", "INFO") for node in nodes):
             if time.monotonic() > deadline:
                 raise RuntimeError("the nodes do not learn each other's slots")
             time.sleep(0.05)

@@ -52,6 +52,17 @@ robj *testCopied(robj *o) {
     return copy;
 }
 
+void testGiveName(const dbKey *from, slice name, bool copies) {
+    dbKey to = {from->db, name, storeHash(name)};
+    if (sliceEqual(from->key, name) || !dbPeek(from->db, from->key, from->hash)) return;
+    if (copies) {
+        assert_int_equal(copyKey(from, &to), OK);
+        return;
+    }
+    (void)dbDelete(to.db, name, to.hash, lookAtAll()); /* or it is missing */
+    dbMove(from, &to);
+}
+
 int testNoObjects(void **state) {
     (void)state;
     slabStats stats;

@@ -44,4 +44,8 @@ static inline status copyKey(const dbKey *from, const dbKey *to) {
     return st;
 }
 
+/* Gives the value of a key to another one, in place of what is there: a copy, or the value itself.
+ * Nothing if the key is missing. */
+void testGiveName(const dbKey *from, slice name, bool copies);
+
 #endif

@@ -87,18 +87,6 @@ static void setTime(db *d, int64_t time_ms) {
     if (o) dbPlace(d, &at, objectSetExpire(o, time_ms));
 }
 
-/* Gives the value to another key, which it replaces. */
-static void giveName(db *d, slice name, bool copies) {
-    dbKey from = {d, key, hash}, to = {d, name, storeHash(name)};
-    if (sliceEqual(key, name) || !dbPeek(d, key, hash)) return;
-    if (copies) {
-        assert_int_equal(copyKey(&from, &to), OK);
-        return;
-    }
-    (void)dbDelete(d, name, to.hash, lookAtAll());
-    dbMove(&from, &to);
-}
-
 static void compressSome(void) {
     const robj *o = dbPeek(both[0], key, hash);
     if (!o) return;
@@ -125,8 +113,8 @@ static void change(void) {
         case 2: append(both[i], sliceMake(text.ptr, sizeMin(text.len, 40))); break;
         case 3:
         case 4: setTime(both[i], time_ms); break;
-        case 5: giveName(both[i], name, false); break;
-        case 6: giveName(both[i], name, true); break;
+        case 5: testGiveName(&(dbKey){both[i], key, hash}, name, false); break;
+        case 6: testGiveName(&(dbKey){both[i], key, hash}, name, true); break;
         case 7: (void)dbDelete(both[i], key, hash, lookAtAll()); break; /* or it is missing */
         default: break;
         }

@@ -128,18 +128,6 @@ static void removeExpired(db *d) {
     place(d, &at, o);
 }
 
-/* Gives the value to another key, which it replaces. */
-static void giveName(db *d, slice name, bool copies) {
-    dbKey from = {d, key, hash}, to = {d, name, storeHash(name)};
-    if (sliceEqual(key, name) || !dbPeek(d, key, hash)) return;
-    if (copies) {
-        assert_int_equal(copyKey(&from, &to), OK);
-        return;
-    }
-    (void)dbDelete(d, name, to.hash, lookAtAll()); /* or it is missing */
-    dbMove(&from, &to);
-}
-
 /* A slice, or all. */
 static void compressSome(void) {
     static uint64_t cursor;
@@ -185,7 +173,7 @@ static void change(void) {
         } else if (what < 707) {
             removeExpired(both[i]);
         } else if (what < 715) {
-            giveName(both[i], name, what & 1);
+            testGiveName(&(dbKey){both[i], key, hash}, name, what & 1);
         } else if (what < 716) {
             (void)dbDelete(both[i], key, hash, lookAtAll()); /* or it is missing */
         }

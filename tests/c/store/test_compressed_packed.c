@@ -177,18 +177,6 @@ static void setTime(db *d, int64_t time_ms) {
     if (o) dbPlace(d, &at, objectSetExpire(o, time_ms));
 }
 
-/* Gives the value to another key, which it replaces. */
-static void giveName(db *d, slice name, bool copies) {
-    dbKey from = {d, key, hash}, to = {d, name, storeHash(name)};
-    if (sliceEqual(key, name) || !dbPeek(d, key, hash)) return;
-    if (copies) {
-        assert_int_equal(copyKey(&from, &to), OK);
-        return;
-    }
-    (void)dbDelete(d, name, to.hash, lookAtAll()); /* or it is missing */
-    dbMove(&from, &to);
-}
-
 static void compressSome(void) {
     const robj *o = dbPeek(both[0], key, hash);
     if (!o) return;
@@ -217,8 +205,8 @@ static void change(void) {
         case 3: removeSome(both[i]); break;
         case 4:
         case 5: setTime(both[i], time_ms); break;
-        case 6: giveName(both[i], name, false); break;
-        case 7: giveName(both[i], name, true); break;
+        case 6: testGiveName(&(dbKey){both[i], key, hash}, name, false); break;
+        case 7: testGiveName(&(dbKey){both[i], key, hash}, name, true); break;
         case 8: (void)dbDelete(both[i], key, hash, lookAtAll()); break; /* or it is missing */
         default: break;
         }
